@@ -105,12 +105,8 @@ def test_an_attempt_is_recorded_with_all_it_said(history: AIMemory) -> None:
     assert record(history) > first
     row = history.memory.fixes.history.row(first)
     assert row is not None
-    assert (row.model_name, row.issue_type, row.fixer_type, row.notes) == (
-        QWEN,
-        "TIMEOUT",
-        "qwen",
-        "went well",
-    )
+    result = (row.model_name, row.issue_type, row.fixer_type, row.notes)
+    assert result == (QWEN, "TIMEOUT", "qwen", "went well")
     assert (row.fix_success, row.verification_success, row.execution_time_seconds) == (1, 1, 45.2)
     assert json.loads(row.system_info) == {"os": "Linux", "ram_gb": 16}
     (fix, _) = reversed(list(history.memory.browse(kind="fix")))
@@ -207,25 +203,14 @@ def test_similar_issues_are_told_successes_first(history: AIMemory) -> None:
         )
     )
     assert list(found) == ["exact_matches", "model_matches", "type_matches"]
-    assert [row["id"] for row in found["model_matches"]] == [
-        numbers[4],
-        numbers[1],
-        numbers[2],
-        numbers[5],
-    ]
-    assert [row["id"] for row in found["type_matches"]] == [
-        other,
-        numbers[4],
-        numbers[1],
-        numbers[2],
-    ]
+    result: Any = [row["id"] for row in found["model_matches"]]
+    assert result == [numbers[4], numbers[1], numbers[2], numbers[5]]
+    result = [row["id"] for row in found["type_matches"]]
+    assert result == [other, numbers[4], numbers[1], numbers[2]]
     best = found["model_matches"][0]
     assert list(best)[: len(COLUMNS)] == COLUMNS
-    assert (best["fix_success"], best["verification_success"], best["successful"]) == (
-        True,
-        True,
-        True,
-    )
+    result = (best["fix_success"], best["verification_success"], best["successful"])
+    assert result == (True, True, True)
     assert found["model_matches"][2]["successful"] is False
     # text where the table has text, as every reader of it expects
     assert json.loads(best["fix_commands"]) == ["export TIMEOUT=60"]
@@ -322,10 +307,8 @@ def test_the_knowledge_base_fills_itself(history: AIMemory) -> None:
     some(history)
     assert history.knowledge_base is knowledge
     assert knowledge["successful_strategies"]["TIMEOUT"] == ["export TIMEOUT=60"]
-    assert (
-        knowledge["failure_patterns"]["TIMEOUT"][0]
-        == "wait (tried 2 times, never verified to work)"
-    )
+    result = knowledge["failure_patterns"]["TIMEOUT"][0]
+    assert result == "wait (tried 2 times, never verified to work)"
     assert any("export TIMEOUT=60" in tip for tip in knowledge["model_specific_tips"][QWEN])
     assert len(knowledge["general_patterns"]) == 2
     assert (knowledge["version"], bool(knowledge["last_updated"])) == ("1.0", True)
@@ -348,10 +331,8 @@ def test_an_older_database_is_adopted_when_it_is_opened(tmp_path: Path) -> None:
             assert bool(history.adopted) == (turn == 0)
             assert history.get_memory_stats()["total_fixes_attempted"] == 3
             assert history.get_memory_stats()["successful_fixes"] == 1
-            assert history.knowledge_base["successful_strategies"] == {
-                "ERROR": ["read the log"],
-                "TIMEOUT": ["old way"],
-            }
+            result = history.knowledge_base["successful_strategies"]
+            assert result == {"ERROR": ["read the log"], "TIMEOUT": ["old way"]}
     assert len(list(folder.glob("*.before-hardwon*.db"))) == 1
 
 
@@ -390,7 +371,7 @@ def test_cleanup_keeps_successes_longer_and_can_be_undone(history: AIMemory, clo
         history.auto_cleanup(30, dry_run="no")  # type: ignore[arg-type]
 
 
-def test_cleanup_goes_on_until_all_is_done(
+def test_cleanup_goes_on_to_the_end(
     history: AIMemory, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(limits, "TRANSACTION_RECORDS_MAX", 2)
@@ -416,11 +397,8 @@ def test_compression_saves_room_and_keeps_the_figures(history: AIMemory, clock: 
     assert match["fix_commands"] == '["export TIMEOUT=60"]'
     assert match["claude_analysis"].startswith("a long story")
     assert done["saved_bytes"] > 0
-    assert {**history.get_memory_stats(), "knowledge_base_size": 0} == {
-        **before,
-        "knowledge_base_size": 0,
-        "recent_activity_7days": 0,
-    }
+    result = {**history.get_memory_stats(), "knowledge_base_size": 0}
+    assert result == {**before, "knowledge_base_size": 0, "recent_activity_7days": 0}
 
 
 # --- the folder ---
@@ -446,10 +424,8 @@ def test_a_memory_that_is_open_has_a_fix_history(memory: Memory, tmp_path: Path)
     history = AIMemory.on(memory)
     assert record(history) == 1
     assert history.memory is memory
-    assert (history.db_path, history.memory_dir) == (
-        Path(memory.location),
-        Path(memory.location).parent,
-    )
+    result = (history.db_path, history.memory_dir)
+    assert result == (Path(memory.location), Path(memory.location).parent)
     assert history.knowledge_base["successful_strategies"] == {"TIMEOUT": ["export TIMEOUT=60"]}
     with pytest.raises(InvalidInputError, match="memory"):
         AIMemory.on(str(tmp_path))  # type: ignore[arg-type]
@@ -573,10 +549,8 @@ def test_whoever_is_killed_while_saving_loses_nothing_that_was_saved(tmp_path: P
         assert list(added) == ["failure_patterns"]
         assert all(text.startswith("said ") for text in added["failure_patterns"]["TIMEOUT"])
         assert history.memory.doctor().ok
-    assert (
-        json.loads((folder / "knowledge_base.json").read_text())["failure_patterns"]["TIMEOUT"]
-        == found
-    )
+    result = json.loads((folder / "knowledge_base.json").read_text())["failure_patterns"]["TIMEOUT"]
+    assert result == found
     assert list(folder.glob(".*.part")) == []
 
 
@@ -614,7 +588,7 @@ def test_no_secret_of_the_live_dict_is_exported(history: AIMemory, tmp_path: Pat
     )
 
 
-def test_the_knowledge_base_is_written_after_every_attempt(
+def test_knowledge_is_written_after_an_attempt(
     history: AIMemory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As fix history writes it: indented, in ASCII, in this order, what a caller added included."""
@@ -707,10 +681,8 @@ def test_one_fixer_does_not_fill_what_is_learned(history: AIMemory) -> None:
             any(f"honest {name}" in text for text in listed) for name in ("claude", "qwen", "llama")
         )
     failed = learned["failure_patterns"]["T"]
-    assert (sum("rm -r" in text for text in failed), sum("wrong" in text for text in failed)) == (
-        2,
-        3,
-    )
+    result = (sum("rm -r" in text for text in failed), sum("wrong" in text for text in failed))
+    assert result == (2, 3)
 
 
 def test_learned_texts_hide_nothing(history: AIMemory) -> None:

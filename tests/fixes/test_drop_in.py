@@ -145,10 +145,8 @@ def test_only_older_modules_are_replaced(tmp_path: Path) -> None:
     done = answered("drop-in", "install", str(tmp_path), "--module", "ai_memory")
     assert done == {"installed": ["ai_memory.py"], "already": [], "left": ["memory.py"]}
     assert "psutil" in (tmp_path / "memory.py").read_text()
-    assert answered("drop-in", "remove", str(tmp_path)) == {
-        "restored": [],
-        "removed": ["ai_memory.py"],
-    }
+    result = answered("drop-in", "remove", str(tmp_path))
+    assert result == {"restored": [], "removed": ["ai_memory.py"]}
     assert [each.name for each in tmp_path.iterdir() if each.suffix == ".py"] == ["memory.py"]
     assert "'nobody' is not allowed; allowed: training/memory.py" in refused(
         "drop-in", "install", str(tmp_path), "--module", "nobody"

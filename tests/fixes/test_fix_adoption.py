@@ -81,7 +81,7 @@ def names_in(folder: Path) -> list[str]:
 
 
 @pytest.mark.parametrize("years", [0, 3])
-def test_an_adopted_attempt_weighs_like_one_that_was_recorded_then(
+def test_an_adopted_attempt_weighs_like_a_recorded_one(
     tmp_path: Path, clock: Clock, years: int
 ) -> None:
     asked = [
@@ -126,7 +126,7 @@ def test_an_adopted_attempt_weighs_like_one_that_was_recorded_then(
 
 
 @pytest.mark.parametrize("shape", legacy.SHAPES)
-def test_every_row_comes_in_and_nothing_of_the_source_changes(
+def test_every_row_comes_in_and_the_source_stays(
     tmp_path: Path, memory: Memory, shape: str
 ) -> None:
     source = tmp_path / "old" / "ai_memory.db"
@@ -136,12 +136,8 @@ def test_every_row_comes_in_and_nothing_of_the_source_changes(
     foreseen = adopt_fix_history(source, memory, dry_run=True)
     assert memory.stats().records == 0
     adoption = adopt_fix_history(source, memory)
-    assert (adoption.read, adoption.added, adoption.present, adoption.rejected) == (
-        len(legacy.AWKWARD),
-        24,
-        0,
-        [],
-    )
+    result = (adoption.read, adoption.added, adoption.present, adoption.rejected)
+    assert result == (len(legacy.AWKWARD), 24, 0, [])
     assert (foreseen.added, foreseen.mended, foreseen.dry_run) == (24, adoption.mended, True)
     assert [fix.other["row_id"] for fix in fixes_of(memory) if fix.other] == list(range(1, 25))
     assert all(fix.analysis == "it needs more time" for fix in fixes_of(memory))
@@ -149,9 +145,7 @@ def test_every_row_comes_in_and_nothing_of_the_source_changes(
     assert memory.doctor().ok
 
 
-def test_adopting_again_or_a_copy_from_elsewhere_adds_nothing(
-    tmp_path: Path, memory: Memory
-) -> None:
+def test_adopting_again_or_a_copy_adds_nothing(tmp_path: Path, memory: Memory) -> None:
     source = legacy.make(tmp_path / "a.db", legacy.AWKWARD)
     adopt_fix_history(source, memory)
     records = memory.stats().records
@@ -167,9 +161,7 @@ def test_adopting_again_or_a_copy_from_elsewhere_adds_nothing(
     assert (grown.added, grown.present) == (1, 24)
 
 
-def test_a_history_whose_table_got_columns_since_is_known_again(
-    tmp_path: Path, memory: Memory
-) -> None:
+def test_a_history_that_got_columns_since_is_known_again(tmp_path: Path, memory: Memory) -> None:
     source = legacy.make(tmp_path / "a.db", legacy.AWKWARD)
     adopt_fix_history(source, memory)
     with closing(sqlite3.connect(source)) as connection, connection:
@@ -218,17 +210,11 @@ def test_what_was_forgotten_stays_so(tmp_path: Path, memory: Memory) -> None:
 def test_an_ordinary_row(tmp_path: Path, memory: Memory) -> None:
     fix, adoption = one(tmp_path / "a.db", memory)
     assert adoption.mended == []
-    assert (fix.issue.model, fix.issue.issue_type, fix.fixer_type) == (
-        "qwen2.5:7b",
-        "TIMEOUT",
-        "qwen",
-    )
+    result: Any = (fix.issue.model, fix.issue.issue_type, fix.fixer_type)
+    assert result == ("qwen2.5:7b", "TIMEOUT", "qwen")
     assert fix.fix_commands == ["ollama stop qwen2.5:7b", "ollama run qwen2.5:7b"]
-    assert (fix.fix_success, fix.verification_success, fix.execution_time_seconds) == (
-        True,
-        True,
-        45.2,
-    )
+    result = (fix.fix_success, fix.verification_success, fix.execution_time_seconds)
+    assert result == (True, True, 45.2)
     assert (fix.system_info, fix.notes) == ({"os": "Linux", "ram_gb": 16}, "worked at once")
     assert fix.other == {"row_id": 1, "issue_signature": "0123456789abcdef"}
     source = fix.metadata.source
@@ -340,22 +326,15 @@ def test_times(
         )
 
 
-def test_times_that_cannot_be_read_are_those_of_the_row_before(
-    tmp_path: Path, memory: Memory
-) -> None:
+def test_unreadable_times_are_those_of_the_row_before(tmp_path: Path, memory: Memory) -> None:
     rows = [
         {"timestamp": said}
         for said in ("", "0001-01-01T00:00:00", legacy.AT, "soon", "9999-12-31T23:59:59-12:00")
     ]
     adoption = adopt_fix_history(legacy.make(tmp_path / "a.db", rows), memory)
     written, before = datetime.fromtimestamp(1_700_000_000, UTC), datetime.fromisoformat(legacy.AT)
-    assert [fix.metadata.context.timestamp for fix in fixes_of(memory)] == [
-        written,
-        written,
-        before,
-        before,
-        before,
-    ]
+    result = [fix.metadata.context.timestamp for fix in fixes_of(memory)]
+    assert result == [written, written, before, before, before]
     assert [each.where[-1] for each in adoption.mended] == list("1245")
     assert (fixes_of(memory)[3].other or {})["as_it_was"] == {"timestamp": "soon"}
 
@@ -390,11 +369,8 @@ def test_columns_that_nobody_knows_are_kept(tmp_path: Path, memory: Memory) -> N
     source = legacy.make(tmp_path / "a.db", rows, extra=["severity", "weird name", "row_id"])
     adopt_fix_history(source, memory)
     first, second = fixes_of(memory)
-    assert (first.other or {})["columns"] == {
-        "severity": "high",
-        "weird name": {"hex": "00ff"},
-        "row_id": 9,
-    }
+    result = (first.other or {})["columns"]
+    assert result == {"severity": "high", "weird name": {"hex": "00ff"}, "row_id": 9}
     assert "columns" not in (second.other or {})
 
 
@@ -410,12 +386,8 @@ def test_columns_that_are_missing(tmp_path: Path, memory: Memory) -> None:
         )
     assert adopt_fix_history(source, memory).added == 1
     (fix,) = fixes_of(memory)
-    assert (fix.analysis, fix.fixer_type, fix.verification_success, fix.issue.description) == (
-        "",
-        "custom",
-        False,
-        "slow",
-    )
+    result = (fix.analysis, fix.fixer_type, fix.verification_success, fix.issue.description)
+    assert result == ("", "custom", False, "slow")
 
 
 @pytest.mark.parametrize("encoding", ["UTF-8", "UTF-16le", "UTF-16be"])
@@ -456,9 +428,7 @@ def test_rows_too_large_for_a_record_are_cut_and_told(tmp_path: Path, memory: Me
     assert memory.doctor().ok
 
 
-def test_a_row_that_is_too_large_is_named_and_the_others_come_in(
-    tmp_path: Path, memory: Memory
-) -> None:
+def test_a_row_too_large_is_named_and_the_others_come_in(tmp_path: Path, memory: Memory) -> None:
     source = legacy.make(tmp_path / "a.db", [{"id": 2}, {"id": 1}], loose=True)
     with closing(sqlite3.connect(source)) as database, database:
         database.execute("UPDATE fix_history SET notes = zeroblob(20000000) WHERE id = 2")
@@ -468,7 +438,7 @@ def test_a_row_that_is_too_large_is_named_and_the_others_come_in(
     assert (left.where, left.what[:8]) == ("row 2", "row: '20")
 
 
-def test_a_history_of_too_many_rows_is_refused(
+def test_too_many_rows_are_refused(
     tmp_path: Path, memory: Memory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("hardwon.fixes.adopt.FIX_HISTORY_ROWS_MAX", 2)
@@ -600,7 +570,7 @@ def test_a_knowledge_base_that_says_nothing_adds_nothing(tmp_path: Path, memory:
         ('{"own": ["' + '", "'.join(["x" * 190_000] * 25) + '"]}', "knowledge_base"),
     ],
 )
-def test_what_is_wrong_with_a_knowledge_base_is_named(
+def test_a_wrong_knowledge_base_is_named(
     tmp_path: Path, memory: Memory, text: str, field: str
 ) -> None:
     path = tmp_path / "knowledge_base.json"
@@ -665,7 +635,7 @@ def spoil(path: Path) -> None:
         ),
     ],
 )
-def test_files_that_cannot_be_trusted(
+def test_untrustworthy_files(
     tmp_path: Path, memory: Memory, change: Any, error: type[StorageError]
 ) -> None:
     folder = folder_with(tmp_path, 2_000)
@@ -737,9 +707,7 @@ def test_a_log_is_read_with_the_database(tmp_path: Path, memory: Memory) -> None
     assert names_in(folder) == [ASIDE, "ai_memory.db"]
 
 
-def test_a_database_that_has_logs_is_read_without_leaving_one(
-    tmp_path: Path, memory: Memory
-) -> None:
+def test_a_database_with_logs_is_read_without_leaving_one(tmp_path: Path, memory: Memory) -> None:
     source = tmp_path / "old #1?" / "ai_memory.db"
     source.parent.mkdir()
     legacy.make(source)
@@ -758,9 +726,7 @@ def test_a_database_that_has_logs_is_read_without_leaving_one(
     assert set(before) == {"ai_memory.db"}
 
 
-def test_a_database_that_is_written_to_while_it_is_read_without_a_lock(
-    tmp_path: Path, memory: Memory
-) -> None:
+def test_a_database_written_to_while_it_is_read(tmp_path: Path, memory: Memory) -> None:
     source = legacy.many(tmp_path / "a.db", 600)
     with closing(sqlite3.connect(source)) as connection:
         connection.execute("PRAGMA journal_mode = WAL")
@@ -782,9 +748,7 @@ def test_a_database_that_is_written_to_while_it_is_read_without_a_lock(
 
 
 @pytest.mark.parametrize("page_size", [512, 65536])
-def test_a_memory_takes_the_place_of_the_old_database(
-    tmp_path: Path, clock: Clock, page_size: int
-) -> None:
+def test_a_memory_takes_the_old_place(tmp_path: Path, clock: Clock, page_size: int) -> None:
     path = tmp_path / "ai_memory.db"
     legacy.make(path, legacy.AWKWARD, page_size=page_size)
     adoption = adopt_in_place(tmp_path, clock=clock)
@@ -866,7 +830,7 @@ def test_a_database_that_somebody_writes_to_is_left(
         assert {fix.notes for fix in fixes_of(memory)} == {"late"}
 
 
-def test_nobody_writes_to_the_old_database_unnoticed(
+def test_nobody_writes_to_the_old_one_unnoticed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = folder_with(tmp_path)
@@ -921,9 +885,7 @@ def test_who_still_has_the_old_database_open_harms_nothing(tmp_path: Path) -> No
         assert memory.doctor().ok
 
 
-def test_a_full_disk_or_any_error_leaves_the_old_database(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_any_error_leaves_the_old_database(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = folder_with(tmp_path)
     before = (folder / "ai_memory.db").read_bytes()
 

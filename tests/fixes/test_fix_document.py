@@ -4,10 +4,8 @@ Its blocks as they stand run in `base/test_documents.py`.
 
 from __future__ import annotations
 
-import csv
 import hashlib
 import inspect
-import json
 import re
 import sqlite3
 from collections.abc import Iterator
@@ -120,78 +118,6 @@ def test_confidence_is_how_much_was_tried() -> None:
     assert all(score == min(1.0, (good + bad) / 10.0) for good, bad, score in rows)
 
 
-def test_the_context_is_framed(memory: AIMemory) -> None:
-    context = memory.build_context_for_claude(ISSUE)
-    assert context.startswith("=== HISTORICAL CONTEXT FROM AI MEMORY ===\n")
-    assert "export TIMEOUT=" in context
-    assert context.endswith("\n=== END HISTORICAL CONTEXT ===")
-
-
-def test_an_attempt_is_a_row(memory: AIMemory) -> None:
-    fix_id = memory.record_fix_attempt(
-        issue_data={"model": "qwen2.5:7b", "issue_type": "TIMEOUT", "description": "No answer"},
-        ai_response={"analysis": "longer", "fix_commands": ["# wait longer"], "confidence": 0.85},
-        fix_success=True,
-        verification_success=True,
-        execution_time=45.2,
-        notes="went well",
-        fixer_type="qwen",
-    )
-    columns = "model_name, fixer_type, fix_success, verification_success, execution_time_seconds"
-    assert read(f"SELECT {columns}, notes FROM fix_history WHERE id = ?", fix_id) == [
-        ("qwen2.5:7b", "qwen", 1, 1, 45.2, "went well")
-    ]
-
-
-def test_similar_issues_come_in_three_groups(memory: AIMemory) -> None:
-    similar = memory.query_similar_issues(ISSUE, limit=5)
-    assert list(similar) == ["exact_matches", "model_matches", "type_matches"]
-    for matches in similar.values():
-        assert 0 < len(matches) <= 5
-        applied = [match["fix_success"] for match in matches]
-        assert applied == sorted(applied, reverse=True)
-
-
-def test_insights_of_a_model(memory: AIMemory) -> None:
-    told = memory.get_model_insights("qwen2.5:7b")
-    assert (told["model_name"], told["total_tests"]) == ("qwen2.5:7b", 12)
-    assert told["success_rate"] == 0.25
-    assert set(told["common_issues"]) == {"TIMEOUT", "NO_OUTPUT"}
-
-
-@pytest.mark.usefixtures("memory")
-def test_the_table_goes_out_as_csv() -> None:
-    with (
-        closing(sqlite3.connect(DATABASE)) as connection,
-        Path("fix_history.csv").open("w+", newline="") as file,
-    ):
-        found = connection.execute("SELECT * FROM fix_history")
-        csv.writer(file).writerows([[column[0] for column in found.description], *found])
-        file.seek(0)
-        rows = list(csv.reader(file))
-    assert len(rows) == 13
-    assert rows[0] == [column for column, _ in DOCUMENTED["fix_history"]]
-
-
-def test_figures_go_out_as_json(memory: AIMemory) -> None:
-    memory.export_analytics_data("ours.json")
-    assert json.loads(Path("ours.json").read_text()) == {
-        "daily_stats": memory.get_daily_statistics(),
-        "model_performance": memory.get_model_performance_matrix(),
-        "issue_trends": memory.get_issue_trend_analysis(),
-        "fixer_comparison": memory.get_fixer_effectiveness(),
-    }
-
-
-def test_a_knowledge_base_of_others_is_taken_over(memory: AIMemory) -> None:
-    with AIMemory() as other:
-        other.knowledge_base.update({"successful_strategies": {"ERROR": ["read the log"]}})
-        other._save_knowledge_base()
-    strategies = memory.knowledge_base["successful_strategies"]
-    assert strategies["ERROR"] == ["read the log"]
-    assert sorted(strategies["NO_OUTPUT"]) == [f"export TIMEOUT=6{n}" for n in range(3)]
-
-
 @pytest.mark.usefixtures("memory")
 def test_an_older_database_is_migrated() -> None:
     from Scripts.ai_memory import migrate_legacy_data  # type: ignore[import-not-found,unused-ignore]
@@ -203,12 +129,6 @@ def test_an_older_database_is_migrated() -> None:
         connection.execute(f"INSERT INTO fix_history VALUES (1{', ?' * 13})", values)
     migrate_legacy_data("legacy.db")
     assert read("SELECT count(*) FROM fix_history") == [(13,)]
-
-
-def test_a_custom_folder(memory: AIMemory) -> None:
-    with type(memory)(memory_dir="custom") as other:
-        assert str(other.memory_dir) == str(Path("custom").absolute())
-    assert Path("custom/ai_memory.db").exists()
 
 
 @each("name", METHODS)

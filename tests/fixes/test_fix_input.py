@@ -64,11 +64,8 @@ def test_every_known_key_has_its_place() -> None:
     }
     assert fix.system_info == {"os": "Darwin", "ram_gb": 8}
     assert {name: getattr(fix, name) for name in REPLY} == REPLY
-    assert (fix.fix_success, fix.verification_success, fix.execution_time_seconds) == (
-        True,
-        False,
-        1.5,
-    )
+    result = (fix.fix_success, fix.verification_success, fix.execution_time_seconds)
+    assert result == (True, False, 1.5)
     assert (fix.notes, fix.fixer_type, fix.other) == ("went well", "qwen", None)
 
 
@@ -114,11 +111,8 @@ def test_wrong_types_become_text() -> None:
         {"model": 7, "issue_type": 404, "description": ["a", 1], "timestamp": date(2025, 1, 2)},
         {"analysis": {"why": 1}},
     )
-    assert (fix.issue.model, fix.issue.issue_type, fix.issue.description) == (
-        "7",
-        "404",
-        '["a", 1]',
-    )
+    result = (fix.issue.model, fix.issue.issue_type, fix.issue.description)
+    assert result == ("7", "404", '["a", 1]')
     assert fix.issue.timestamp == '"2025-01-02"'
     assert fix.analysis == '{"why": 1}'
     assert made({**ISSUE, "model": "a\nb\0c"}).issue.model == "a b�c"
@@ -139,12 +133,8 @@ def test_keys_of_the_callers_own_stay_with_the_issue() -> None:
             "fixer_type": 9,
         }
     )
-    assert fix.issue.__pydantic_extra__ == {
-        "severity": 3,
-        "where": {"host": "a"},
-        "5": "five",
-        "fixer_type": "9",
-    }
+    result = fix.issue.__pydantic_extra__
+    assert result == {"severity": 3, "where": {"host": "a"}, "5": "five", "fixer_type": "9"}
     assert fix.other is not None
     assert sorted(fix.other.values()) == [1, 2]
     many = made({f"key{number}": number for number in range(100)})
@@ -308,7 +298,7 @@ issues = st.dictionaries(
 
 
 @given(issues, replies, anything)
-def test_nothing_that_a_program_says_loses_an_attempt(
+def test_nothing_said_loses_an_attempt(
     issue: dict[Any, Any], reply: dict[str, Any], notes: Any
 ) -> None:
     fix = made(issue, reply, notes)

@@ -89,7 +89,7 @@ def check(memory: Memory, counting: list[Fix], days: int) -> None:
 
 @settings(max_examples=examples(50))
 @given(st.lists(fixes, max_size=14, unique_by=lambda fix: fix.id), st.integers(1, 6), st.data())
-def test_the_figures_are_what_the_records_add_up_to(
+def test_figures_are_what_records_add_up_to(
     made: list[Fix], days: int, data: st.DataObject
 ) -> None:
     counting = [fix for fix in made if fix.metadata.validation.status != "archived"]
@@ -120,13 +120,8 @@ def test_the_figures_are_what_the_records_add_up_to(
 
 def test_an_empty_memory(memory: Memory) -> None:
     totals = memory.fixes.totals()
-    assert (
-        totals.attempts,
-        totals.applied,
-        totals.verified,
-        totals.models,
-        totals.issue_types,
-    ) == (0, 0, 0, 0, 0)
+    result = (totals.attempts, totals.applied, totals.verified, totals.models, totals.issue_types)
+    assert result == (0, 0, 0, 0, 0)
     assert not any(
         (memory.fixes.days(), memory.fixes.matrix(), memory.fixes.trends(), memory.fixes.fixers())
     )
@@ -143,28 +138,22 @@ def test_the_window_ends_where_it_says(memory: Memory) -> None:
     ) == (30, 31, 3, 1)
     assert [day.attempts for day in memory.fixes.days(3)] == [1, 0, 1], "a chart wants every day"
     assert memory.fixes.days(3)[1].success_rate == memory.fixes.days(3)[1].applied_rate == 0.0
-    assert (memory.fixes.days(1)[0].applied_rate, memory.fixes.days(1)[0].success_rate) == (
-        1.0,
-        0.0,
-    )
+    result = (memory.fixes.days(1)[0].applied_rate, memory.fixes.days(1)[0].success_rate)
+    assert result == (1.0, 0.0)
     memory.record_fix({"model": "m"}, True, True, timestamp=START + timedelta(days=2))
     assert memory.fixes.totals().attempts == 5
     assert memory.fixes.days(1)[0].attempts == 2, "what a wrong clock dated later counts today"
 
 
-def test_of_many_cells_those_attempted_most(
-    memory: Memory, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_of_many_cells_the_most_attempted(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
     for number in range(6):
         for fixer in ["claude", "qwen"] * (number + 1):
             memory.record_fix({"model": f"m{number}"}, True, True, fixer_type=fixer)
     monkeypatch.setattr("hardwon.fixes.reports.FIX_CELLS_MAX", 2)
     monkeypatch.setattr("hardwon.fixes.reports.FIX_PAIRS_MAX", 3)
     monkeypatch.setattr("hardwon.fixes.reports.FIXERS_SHOWN_MAX", 1)
-    assert [(cell.model, cell.attempts) for cell in memory.fixes.matrix()] == [
-        ("m5", 12),
-        ("m4", 10),
-    ], "counted in full"
+    result = [(cell.model, cell.attempts) for cell in memory.fixes.matrix()]
+    assert result == [("m5", 12), ("m4", 10)], "counted in full"
     assert [record.attempts for record in memory.fixes.fixers()] == [21]
 
 
@@ -198,16 +187,10 @@ def test_what_rises_what_falls_and_what_only_seems_to() -> None:
             }
         )
     }
-    assert (found["more"].direction, found["more"].earlier, found["more"].later) == (
-        "rising",
-        20,
-        90,
-    )
-    assert (found["less"].direction, found["less"].earlier, found["less"].later) == (
-        "falling",
-        90,
-        20,
-    )
+    result: Any = (found["more"].direction, found["more"].earlier, found["more"].later)
+    assert result == ("rising", 20, 90)
+    result = (found["less"].direction, found["less"].earlier, found["less"].later)
+    assert result == ("falling", 90, 20)
     assert (found["same"].direction, found["same"].p_value) == ("steady", 1.0)
     assert found["burst"].direction == "steady", (
         "sixty attempts of one day are one occurrence, not sixty"

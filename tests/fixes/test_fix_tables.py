@@ -81,18 +81,10 @@ def test_a_fix_is_a_row_at_once(memory: Memory) -> None:
         "SELECT pattern_name, issue_signature, success_count, failure_count, best_fix, last_seen, "
         "confidence_score FROM issue_patterns",
     )
-    assert (name, signature, good, bad, confidence) == (
-        f"TIMEOUT on qwen2.5 [{signature}]",
-        row[4],
-        1,
-        0,
-        0.1,
-    )
-    assert json.loads(best) == {
-        "fix_commands": ["ollama pull qwen2.5:7b"],
-        "analysis": "",
-        "verified": 1,
-    }
+    result: Any = (name, signature, good, bad, confidence)
+    assert result == (f"TIMEOUT on qwen2.5 [{signature}]", row[4], 1, 0, 0.1)
+    result = json.loads(best)
+    assert result == {"fix_commands": ["ollama pull qwen2.5:7b"], "analysis": "", "verified": 1}
     ((model, tests, rate, issues, effective, _, _),) = asked(
         memory, "SELECT * FROM model_characteristics"
     )
@@ -242,9 +234,7 @@ steps = st.lists(
 
 @settings(max_examples=examples(80), deadline=None)
 @given(steps)
-def test_whatever_happens_the_tables_say_what_the_records_say(
-    done: list[tuple[str, int, Fix]],
-) -> None:
+def test_whatever_happens_tables_say_what_records_say(done: list[tuple[str, int, Fix]]) -> None:
     with (
         tempfile.TemporaryDirectory() as folder,
         Memory(Path(folder) / "one.db", clock=lambda: at(0) + timedelta(days=3)) as memory,

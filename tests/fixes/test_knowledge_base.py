@@ -72,11 +72,8 @@ def test_what_was_learned_has_the_shape_of_a_knowledge_base() -> None:
     }
     figures = knowledge["general_patterns"]["TIMEOUT on qwen2.5:7b"]
     assert figures["best_fix"] == {"fix_commands": ["reboot"]}
-    assert (figures["success_count"], figures["failure_count"], figures["success_rate"]) == (
-        4,
-        5,
-        0.444,
-    )
+    result = (figures["success_count"], figures["failure_count"], figures["success_rate"])
+    assert result == (4, 5, 0.444)
     long = learned_knowledge(learned(strategies={"": [strategy("x" * 5_000)]}))
     assert long["successful_strategies"] == {
         "unknown": ["x" * (KNOWLEDGE_TEXT_CHARS_MAX - 1) + "…"]
@@ -91,7 +88,7 @@ knowledge_bases = st.fixed_dictionaries(
 
 
 @given(knowledge_bases, knowledge_bases, knowledge_bases)
-def test_two_who_change_the_same_lose_nothing(
+def test_two_lose_nothing(
     base: dict[str, Any], mine: dict[str, Any], theirs: dict[str, Any]
 ) -> None:
     assert beyond(mine, joined(theirs, mine)) == {}
@@ -207,18 +204,13 @@ def test_knowledge_bases_of_others_are_shown_and_stay_theirs(world: World) -> No
     )
     world.memory.care.take_in([theirs])
     keeper = world.open()
-    assert keeper.knowledge["successful_strategies"]["TIMEOUT"] == [
-        "of another team",
-        "export TIMEOUT=60",
-        "reboot",
-    ]
+    result: Any = keeper.knowledge["successful_strategies"]["TIMEOUT"]
+    assert result == ["of another team", "export TIMEOUT=60", "reboot"]
     keeper.save()
     assert [record.metadata.source.author for record in world.records()] == ["another team"]
     world.memory.rollback("another team")
-    assert world.open().knowledge["successful_strategies"]["TIMEOUT"] == [
-        "export TIMEOUT=60",
-        "reboot",
-    ]
+    result = world.open().knowledge["successful_strategies"]["TIMEOUT"]
+    assert result == ["export TIMEOUT=60", "reboot"]
 
 
 def edited(world: World, change: Callable[[dict[str, Any]], object]) -> None:

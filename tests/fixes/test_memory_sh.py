@@ -149,13 +149,8 @@ def test_recent_activity(script: Path) -> None:
     fill()
     _, *lines, total = said(script, "recent", "7").splitlines()
     assert total == "5 in the last 7 days: 2 verified, 1 applied, 2 failed"
-    assert sorted(line.split()[2] for line in lines) == [
-        "applied",
-        "failed",
-        "failed",
-        "verified",
-        "verified",
-    ]
+    result = sorted(line.split()[2] for line in lines)
+    assert result == ["applied", "failed", "failed", "verified", "verified"]
     assert said(script, "recent") == said(script, "recent", "7")
     assert len(answered("fix-history", "recent", "--limit", "2")) == 2
 
@@ -215,10 +210,8 @@ def test_successful_strategies_and_patterns(script: Path) -> None:
     shown = said(script, "patterns")
     assert re.search(r"^TIMEOUT on any model +2 +2 +3 +0\.\d+ ", shown, re.MULTILINE)
     assert list(answered("fix-history", "successful")) == ["TIMEOUT"]
-    assert {each["issue_type"] for each in answered("fix-history", "patterns", "--all")} == {
-        "TIMEOUT",
-        "NO_OUTPUT",
-    }
+    result = {each["issue_type"] for each in answered("fix-history", "patterns", "--all")}
+    assert result == {"TIMEOUT", "NO_OUTPUT"}
     assert not Path("ran").exists()
 
 
@@ -243,11 +236,8 @@ def test_cleanup_runs_at_once_says_what_went_and_can_be_undone(script: Path) -> 
     assert said(*undo) == "undone: cleanup\n"
     assert left() == 8
     again = answered("fix-history", "cleanup")
-    assert (again["failed"] + again["successful"], again["dry_run"], len(again["event_ids"])) == (
-        gone,
-        False,
-        1,
-    )
+    result = (again["failed"] + again["successful"], again["dry_run"], len(again["event_ids"]))
+    assert result == (gone, False, 1)
     assert said(script, "cleanup", "90").startswith("0 fixes older than 90 days taken out")
 
 
@@ -308,7 +298,7 @@ def test_without_the_command_python_does(script: Path, monkeypatch: pytest.Monke
 
 
 @pytest.mark.parametrize("python", ["exit 1", None])
-def test_without_both_it_says_so_in_one_line(
+def test_without_both_one_line(
     python: str | None, script: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     only_python(monkeypatch, python)

@@ -163,16 +163,12 @@ def test_a_loop_moves_into_the_shared_memory_and_back(memory: Memory, tmp_path: 
         "the episode, and the new state of the file"
     )
     found = export_agent_memory(memory)
-    assert (found["total_episodes"], found["mistakes"][-2:]) == (
-        132,
-        ["in the shared memory", "back in the file"],
-    )
+    result = (found["total_episodes"], found["mistakes"][-2:])
+    assert result == (132, ["in the shared memory", "back in the file"])
     assert found == json.loads((tmp_path / "back.json").read_text())
 
 
-def test_an_older_file_with_missing_keys_and_keys_of_its_own(
-    memory: Memory, tmp_path: Path
-) -> None:
+def test_an_older_file_with_missing_keys_and_its_own(memory: Memory, tmp_path: Path) -> None:
     given = {
         "total_episodes": 3,
         "mistakes": ["guessed"],
@@ -195,9 +191,7 @@ def test_an_older_file_with_missing_keys_and_keys_of_its_own(
     assert list(found)[:4] == ["version", "total_episodes", "last_consolidated_at", "global_rules"]
 
 
-def test_the_exported_file_is_whole_private_and_overwrites_nothing(
-    memory: Memory, tmp_path: Path
-) -> None:
+def test_the_exported_file_is_whole_private_and_new(memory: Memory, tmp_path: Path) -> None:
     memory.record_episode("t", 0.9, successes=["Ω"])
     target = tmp_path / "out" / "agent_memory.json"
     found = export_agent_memory(memory, target)
@@ -259,9 +253,7 @@ def test_two_memories_that_adopted_the_same_file_merge_to_the_same(tmp_path: Pat
 
 
 @pytest.mark.parametrize("more", [3, 150])
-def test_a_file_that_went_on_takes_the_place_of_its_earlier_state(
-    memory: Memory, tmp_path: Path, more: int
-) -> None:
+def test_a_file_that_went_on_replaces_its_state(memory: Memory, tmp_path: Path, more: int) -> None:
     state = run(fresh(), [told(n, mistakes=[f"m{n}"], mistake_cards=[card()]) for n in range(120)])
     earlier = save(state, tmp_path / "a.json")
     shutil.copy(tmp_path / "a.json", tmp_path / "old.json")
@@ -302,27 +294,19 @@ def test_files_of_two_agents_add_up(memory: Memory, tmp_path: Path) -> None:
     consolidate(ann)
     for name, state in (("ann", ann), ("bob", bob)):
         save(state, tmp_path / f"{name}.json")
-        assert (
-            adopt(tmp_path / f"{name}.json", memory, author=name).added
-            == state["total_episodes"] + 1
-        )
+        result: Any = adopt(tmp_path / f"{name}.json", memory, author=name).added
+        assert result == state["total_episodes"] + 1
     found = export_agent_memory(memory)
-    assert (found["total_episodes"], len(found["episode_log"]), found["last_consolidated_at"]) == (
-        10,
-        10,
-        6,
-    )
+    result = (found["total_episodes"], len(found["episode_log"]), found["last_consolidated_at"])
+    assert result == (10, 10, 6)
     assert found["score_history"] == {
         "triage": ann["score_history"]["triage"] + bob["score_history"]["triage"]
     }
     assert found["episode_log"] == ann["episode_log"] + bob["episode_log"]
     assert found["mistakes"] == ["both", "ann", "bob"]
     (counted,) = found["mistake_cards"]
-    assert (counted["seen_count"], counted["first_seen_episode"], counted["last_seen_episode"]) == (
-        10,
-        1,
-        10,
-    )
+    result = (counted["seen_count"], counted["first_seen_episode"], counted["last_seen_episode"])
+    assert result == (10, 1, 10)
     assert next(card for card in memory.cards("triage")).adopted_count == 10
     memory.rollback("bob")
     assert export_agent_memory(memory) == ann
@@ -390,21 +374,12 @@ def test_what_was_adopted_suggests(memory: Memory, adopted: str) -> None:
         "[HIGH SCORE 0.90] Attempt 1",
     }, "mistakes and successes stood without a task in the file"
     rule = next(rule for rule in memory.rules("triage") if rule.text == LESSON)
-    assert (rule.adopted, rule.episodes, rule.helpful, rule.sources, rule.vouched) == (
-        1,
-        0,
-        0,
-        ("run7 via import",),
-        0,
-    )
+    result: Any = (rule.adopted, rule.episodes, rule.helpful, rule.sources, rule.vouched)
+    assert result == (1, 0, 0, ("run7 via import",), 0)
     assert (rule.task_id, rule.mean_score, rule.evidence) == ("triage", None, (adopted,))
     (shown,) = memory.cards("triage")
-    assert (shown.adopted_count, shown.seen_count, shown.lesson, shown.mean_score) == (
-        608,
-        0,
-        "Wait.",
-        None,
-    )
+    result = (shown.adopted_count, shown.seen_count, shown.lesson, shown.mean_score)
+    assert result == (608, 0, "Wait.", None)
     assert memory.cards() == [shown]
     assert shown.seen == "608 (adopted)"
     assert memory.cards("another task") == []
@@ -475,13 +450,8 @@ def test_it_can_be_taken_back(memory: Memory, adopted: str, end: str) -> None:
 def test_it_is_not_among_what_was_tried(memory: Memory, adopted: str) -> None:
     assert {record.kind for record in memory.browse()} == {"episode"}
     stats = memory.stats()
-    assert (stats.records, stats.adopted, stats.decisions, stats.total, stats.by_kind) == (
-        2,
-        1,
-        0,
-        3,
-        {"episode": 2},
-    )
+    result = (stats.records, stats.adopted, stats.decisions, stats.total, stats.by_kind)
+    assert result == (2, 1, 0, 3, {"episode": 2})
     assert all(hit.record.kind == "episode" for hit in memory.recall("guessed the port"))
     assert memory.credit(adopted, True) == []
     kept = memory.get(adopted)
@@ -492,9 +462,7 @@ def test_it_is_not_among_what_was_tried(memory: Memory, adopted: str) -> None:
     assert memory.doctor().ok
 
 
-def test_a_forgotten_episode_leaves_the_log_and_stays_forgotten(
-    memory: Memory, adopted: str, tmp_path: Path
-) -> None:
+def test_a_forgotten_episode_stays_forgotten(memory: Memory, adopted: str, tmp_path: Path) -> None:
     first = next(
         record for record in memory.browse(kind="episode", until=START + timedelta(seconds=1))
     )
@@ -532,9 +500,7 @@ def test_a_forgotten_episode_leaves_the_log_and_stays_forgotten(
         ({"notes": float("inf")}, "data"),
     ],
 )
-def test_a_wrong_shape_is_named_by_its_place(
-    memory: Memory, tmp_path: Path, change: Dict, place: str
-) -> None:
+def test_a_wrong_shape_is_named(memory: Memory, tmp_path: Path, change: Dict, place: str) -> None:
     path = tmp_path / "wrong.json"
     path.write_text(json.dumps({**fresh(), **change}))
     before = path.read_bytes()
@@ -594,9 +560,7 @@ def test_a_record_of_another_shape_claims_nothing_and_breaks_nothing(
     assert adopt(tmp_path / "a.json", memory).added == 2
 
 
-def test_a_record_under_the_same_id_is_a_conflict_that_changes_nothing(
-    memory: Memory, adopted: str
-) -> None:
+def test_a_record_under_the_same_id_is_a_conflict(memory: Memory, adopted: str) -> None:
     found = memory.care.take_in([Adopted(id=adopted, origin="training_memory", data={})])
     assert (found.added, found.conflicting) == (0, [adopted])
     with pytest.raises(ConflictError):
@@ -628,7 +592,7 @@ def log_of(scores: list[float], task: str = "t", day: int = 1, summary: str = "x
 
 @pytest.mark.parametrize("score", [0.0, 1.0])
 @pytest.mark.parametrize("day", [1, 30, 3_000])
-def test_scores_of_a_file_do_not_decide_what_is_good(
+def test_a_file_does_not_decide_what_is_good(
     memory: Memory, tmp_path: Path, score: float, day: int
 ) -> None:
     for number in range(3):
@@ -671,16 +635,12 @@ def test_whoever_adopts_first_does_not_own_it(memory: Memory, tmp_path: Path) ->
     )
     adopt(evil, memory, author="eve")
     assert adopt(good, memory, author="ann").added == 4
-    assert (
-        sorted(entry["summary"] for entry in export_agent_memory(memory)["episode_log"])
-        == ["evil"] * 3 + ["good"] * 3
-    )
+    result: Any = sorted(entry["summary"] for entry in export_agent_memory(memory)["episode_log"])
+    assert result == ["evil"] * 3 + ["good"] * 3
     memory.rollback("eve")
     found = export_agent_memory(memory)
-    assert ([entry["summary"] for entry in found["episode_log"]], found["mistakes"]) == (
-        ["good"] * 3,
-        ["real"],
-    )
+    result = ([entry["summary"] for entry in found["episode_log"]], found["mistakes"])
+    assert result == (["good"] * 3, ["real"])
     memory.forget(author="eve")
     assert adopt(good, memory, author="ann").added == 0
     assert export_agent_memory(memory) == found
@@ -714,10 +674,8 @@ def test_an_agent_that_did_no_better_is_not_taken_for_a_later_state(
         adopt(tmp_path / f"{name}.json", memory)
     found = export_agent_memory(memory)
     assert found["total_episodes"] == 120 + 300 + 300
-    assert {each["mistake_type"]: each["seen_count"] for each in found["mistake_cards"]} == {
-        "one": 420,
-        "two": 300,
-    }
+    result = {each["mistake_type"]: each["seen_count"] for each in found["mistake_cards"]}
+    assert result == {"one": 420, "two": 300}
 
 
 def test_one_source_counts_once_however_many_files_it_has(memory: Memory, tmp_path: Path) -> None:
@@ -739,10 +697,8 @@ def test_one_source_counts_once_however_many_files_it_has(memory: Memory, tmp_pa
         adopt(file_of(tmp_path, "x", mistake_cards=[two]), memory, author=author)
     (rule,) = memory.rules("t")
     assert (rule.adopted, rule.state) == (1, "candidate")
-    assert [(each.mistake_type, each.adopted_count) for each in memory.cards("t")] == [
-        ("two", 4),
-        ("liar", 1_000_000),
-    ]
+    result = [(each.mistake_type, each.adopted_count) for each in memory.cards("t")]
+    assert result == [("two", 4), ("liar", 1_000_000)]
 
 
 def test_penalties_and_scores_of_another_scale_are_adopted(memory: Memory, tmp_path: Path) -> None:
@@ -776,9 +732,7 @@ def test_whatever_the_door_wrote_can_be_adopted(memory: Memory, tmp_path: Path, 
     assert "\n" not in shown.mistake_type
 
 
-def test_a_file_that_no_record_holds_is_refused_with_what_to_do(
-    memory: Memory, tmp_path: Path
-) -> None:
+def test_a_file_no_record_holds_is_refused_with_what_to_do(memory: Memory, tmp_path: Path) -> None:
     path = file_of(
         tmp_path, "large", mistakes=[f"{n} " + "m" * 9_000 for n in range(900)], successes=["s"]
     )

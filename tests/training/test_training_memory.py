@@ -159,11 +159,8 @@ def test_the_document_is_used_where_it_is_at_hand() -> None:
 
 
 def test_constants_and_the_fresh_memory() -> None:
-    assert (door.MAX_EPISODES_STORED, door.MAX_RULES_PER_TASK, door.CONSOLIDATION_EVERY) == (
-        100,
-        10,
-        20,
-    )
+    result = (door.MAX_EPISODES_STORED, door.MAX_RULES_PER_TASK, door.CONSOLIDATION_EVERY)
+    assert result == (100, 10, 20)
     assert door.DEFAULT_PATH == "outputs/agent_memory.json"
     assert new_agent_memory() == Model().as_dict()
     assert type(new_agent_memory()) is dict
@@ -315,7 +312,7 @@ def lessons(name: str) -> Any:
         ),
     ],
 )
-def test_odd_values_are_kept_as_far_as_they_can_be(
+def test_odd_values_are_kept_as_far_as_can_be(
     field: str, value: Any, where: Any, kept: Any
 ) -> None:
     memory = record_episode(new_agent_memory(), {**USAGE, field: value})

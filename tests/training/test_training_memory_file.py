@@ -108,10 +108,8 @@ def test_what_was_saved_is_loaded(path: Path) -> None:
     assert load_agent_memory(path) == memory == kept
     assert set(memory) == KEYS
     assert path.read_text() == json.dumps(kept, indent=2)
-    assert sorted(file.name for file in path.parent.iterdir()) == [
-        ".agent_memory.json.lock",
-        "agent_memory.json",
-    ]
+    result = sorted(file.name for file in path.parent.iterdir())
+    assert result == [".agent_memory.json.lock", "agent_memory.json"]
 
 
 def test_text_of_all_kinds_comes_back(path: Path) -> None:
@@ -163,9 +161,7 @@ def cards_sorted(memory: dict[str, Any]) -> dict[str, Any]:
 
 @given(st.lists(st.tuples(st.integers(0, 2), EPISODES | st.just("save")), max_size=40))
 @hypothesis_settings(max_examples=examples(60))
-def test_replaying_gives_what_one_writer_would_have_got(
-    tmp_path: Path, steps: list[tuple[int, Any]]
-) -> None:
+def test_replaying_gives_what_one_writer_got(tmp_path: Path, steps: list[tuple[int, Any]]) -> None:
     """Three writers in turn; the file is what a single memory would be that recorded the episodes
     as they were saved.
     """
@@ -223,10 +219,8 @@ def test_four_processes_of_two_hundred_episodes_keep_eight_hundred(path: Path) -
     assert sum(card["seen_count"] for card in memory["mistake_cards"]) == 800
     assert len(memory["episode_log"]) == 100
     assert set(memory) == KEYS
-    assert sorted(file.name for file in path.parent.iterdir()) == [
-        ".agent_memory.json.lock",
-        "agent_memory.json",
-    ]
+    result = sorted(file.name for file in path.parent.iterdir())
+    assert result == [".agent_memory.json.lock", "agent_memory.json"]
 
 
 def test_threads_that_record_and_save_lose_nothing(path: Path) -> None:
@@ -361,7 +355,7 @@ def grown(start: dict[str, Any], name: str, scores: list[tuple[str, float]]) -> 
 
 @given(TASKS, TASKS, TASKS, st.sampled_from([0, 90, 250]))
 @hypothesis_settings(max_examples=examples(60))
-def test_what_both_sides_recorded_is_there_once(
+def test_both_sides_are_there_once(
     common: list[Any], here: list[Any], there: list[Any], more: int
 ) -> None:
     common = [("t", 0.5)] * more + common
@@ -378,14 +372,10 @@ def test_what_both_sides_recorded_is_there_once(
         f"mistake {name}" for name in new
     ]
     assert sum(card["seen_count"] for card in merged["mistake_cards"]) == merged["total_episodes"]
-    assert merge(before, before, theirs, 10, 100) == {
-        **theirs,
-        "episode_log": theirs["episode_log"][-100:],
-    }
-    assert merge(before, mine, before, 10, 100) == {
-        **mine,
-        "episode_log": mine["episode_log"][-100:],
-    }
+    result: Any = merge(before, before, theirs, 10, 100)
+    assert result == {**theirs, "episode_log": theirs["episode_log"][-100:]}
+    result = merge(before, mine, before, 10, 100)
+    assert result == {**mine, "episode_log": mine["episode_log"][-100:]}
 
 
 # --- changes by hand ---
@@ -535,9 +525,7 @@ def test_a_fork_while_another_thread_saves(path: Path, monkeypatch: pytest.Monke
     holds(path, "a", "b")
 
 
-def test_a_save_that_nobody_could_load_is_refused(
-    path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_save_nobody_could_load_is_refused(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     memory = load_agent_memory(path)
     save_agent_memory(record(memory, "a"), path)
     content = path.read_bytes()
@@ -598,10 +586,8 @@ def test_killed_while_saving_no_acknowledged_episode_is_lost(path: Path) -> None
     assert lost == []
     assert acknowledged >= KILLS / 4, "they were killed before they saved: the test shows nothing"
     save_agent_memory(record(load_agent_memory(path), "last"), path)
-    assert sorted(file.name for file in path.parent.iterdir()) == [
-        ".agent_memory.json.lock",
-        "agent_memory.json",
-    ]
+    result = sorted(file.name for file in path.parent.iterdir())
+    assert result == [".agent_memory.json.lock", "agent_memory.json"]
     print(f"{killed} kills, {acknowledged} acknowledged episodes, none lost")
 
 
@@ -645,10 +631,8 @@ def test_a_full_disk_leaves_the_file_and_the_memory_as_they_were(path: Path) -> 
 
     assert Child.start(work).wait() == 0
     holds(path, "a", "b")
-    assert sorted(file.name for file in path.parent.iterdir()) == [
-        ".agent_memory.json.lock",
-        "agent_memory.json",
-    ]
+    result = sorted(file.name for file in path.parent.iterdir())
+    assert result == [".agent_memory.json.lock", "agent_memory.json"]
 
 
 def test_what_a_killed_writer_left_is_cleared_away(path: Path) -> None:
@@ -665,9 +649,7 @@ def test_what_a_killed_writer_left_is_cleared_away(path: Path) -> None:
     assert lock.read_text() == ""
 
 
-def test_the_lock_is_waited_for_and_given_up_on(
-    path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_lock_is_waited_for_and_given_up_on(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     memory = record(load_agent_memory(path), "a")
 
     def hold(tell: Tell) -> None:
@@ -728,9 +710,7 @@ ODD: dict[str, tuple[dict[str, Any], list[str]]] = {
 
 @pytest.mark.parametrize("odd", ODD)
 @pytest.mark.parametrize("how", ["file", "dict", "by hand"])
-def test_what_no_memory_can_hold_is_named_and_the_rest_is_there(
-    path: Path, odd: str, how: str
-) -> None:
+def test_what_no_memory_can_hold_is_named_the_rest_is_there(path: Path, odd: str, how: str) -> None:
     content, left_out = copy.deepcopy(ODD[odd])
     content["mine"] = "stays"
     path.parent.mkdir()
@@ -799,11 +779,8 @@ def test_a_file_that_became_unreadable_is_not_overwritten_by_a_save(path: Path) 
         with pytest.warns(KeptAsideWarning):
             save_agent_memory(record(memory, f"b{number}"), path)
     holds(path, "a", "b0", "b1", "b2")
-    assert sorted(file.read_bytes() for file in kept_aside(path)) == [
-        b"damaged 0",
-        b"damaged 1",
-        b"damaged 2",
-    ]
+    result = sorted(file.read_bytes() for file in kept_aside(path))
+    assert result == [b"damaged 0", b"damaged 1", b"damaged 2"]
 
 
 def test_two_processes_that_find_the_same_unreadable_file(path: Path) -> None:
@@ -823,9 +800,7 @@ def test_two_processes_that_find_the_same_unreadable_file(path: Path) -> None:
         path.unlink()
 
 
-def test_a_file_that_can_be_neither_read_nor_moved_stays(
-    path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_neither_read_nor_moved_stays(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path.parent.mkdir()
     path.write_bytes(b"damaged")
 
@@ -885,11 +860,8 @@ def test_older_files_are_brought_up_to_date(path: Path) -> None:
     assert memory["last_consolidated_at"] is None
     assert memory["score_history"]["t"] == [0.5, 7] + [1] * 1200
     assert [card["seen_count"] for card in memory["mistake_cards"]] == [1, 3]
-    assert (len(memory["mistakes"]), memory["mistakes"][-1], memory["successes"]) == (
-        1000,
-        "m1499",
-        [],
-    )
+    result = (len(memory["mistakes"]), memory["mistakes"][-1], memory["successes"])
+    assert result == (1000, "m1499", [])
     text = build_memory_context(memory, "t")
     assert "Score 0.00 in 0 steps: " in text
     assert "Your mean score on t: 1.00 (over 1202 episodes)" in text

@@ -80,7 +80,7 @@ def test_it_is_due_every_twenty_episodes(server: FakeLlm, path: Path) -> None:
 
 
 @pytest.mark.parametrize("how", ["argument", "environment"])
-def test_rules_of_a_model_are_marked(
+def test_model_rules_are_marked(
     server: FakeLlm, path: Path, how: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     options: dict[str, Any] = {}
@@ -141,7 +141,7 @@ BAD_REPLIES = [
         (f"By episodes [1] and [2]:\n{json.dumps(RULES)}\nSee [3].", RULES),
     ],
 )
-def test_every_good_rule_of_a_reply_is_taken(
+def test_a_replys_good_rules_are_taken(
     server: FakeLlm, path: Path, reply: str, rules: list[str]
 ) -> None:
     server.reply(reply)
@@ -150,7 +150,7 @@ def test_every_good_rule_of_a_reply_is_taken(
     assert memory["global_rules"] == [f"[CONSOLIDATED] {rule}" for rule in expected]
 
 
-def test_a_script_may_put_a_function_in_the_place_of_the_model(
+def test_a_script_may_replace_the_model_s_function(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def write_rule(memory: dict[str, Any], api_key: str) -> dict[str, Any]:
@@ -214,7 +214,7 @@ def test_an_endpoint_that_fails_or_may_not_be_used(
     assert server.connections == before
 
 
-def test_others_may_record_while_the_model_thinks(
+def test_others_record_meanwhile(
     server: FakeLlm, path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     memory, complete = trained(), ChatModel.complete

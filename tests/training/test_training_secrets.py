@@ -51,7 +51,7 @@ def read_saved(memory: AgentMemory, path: Path) -> str:
 
 @pytest.mark.parametrize("score", [0.1, 0.9])  # mistakes become rules of bad ones, else successes
 @pytest.mark.parametrize("field", FIELDS)
-def test_a_secret_in_a_field_is_in_neither_memory_nor_file(
+def test_a_fields_secret_is_in_neither_memory_nor_file(
     field: str, score: float, path: Path
 ) -> None:
     memory = new_agent_memory()
@@ -83,9 +83,7 @@ def test_values_of_cards_are_searched_by_the_names_inside(path: Path) -> None:
         ("lesson", limits.CARD_TEXT_CHARS_MAX),
     ],
 )
-def test_no_half_of_a_secret_is_left_where_a_text_is_cut(
-    field: str, limit: int, path: Path
-) -> None:
+def test_no_half_secret_is_left_where_a_text_is_cut(field: str, limit: int, path: Path) -> None:
     text = "x " * (limit // 2 - 8) + f"{SECRET} " + "y " * 40_000
     memory, card = new_agent_memory(), {**CARD, field: text}
     episode = {field: text} if field == "trajectory_summary" else {"mistake_cards": [card]}
@@ -139,9 +137,7 @@ def test_a_task_that_is_about_passwords_keeps_its_rules_and_scores(path: Path) -
     assert memory["task_rules"]["reset_password"] == ["[WORKS] asked for the old one first"]
 
 
-def test_a_file_that_an_earlier_version_wrote_is_read_and_saved_without_its_secrets(
-    path: Path,
-) -> None:
+def test_an_earlier_version_s_file_is_read_and_saved_without_its_secrets(path: Path) -> None:
     old = new_agent_memory()
     for number in range(3):
         record_episode(old, {"task_id": "deploy", "score": 0.5 + number / 10})
@@ -160,7 +156,7 @@ def test_a_file_that_an_earlier_version_wrote_is_read_and_saved_without_its_secr
     assert saved["total_episodes"] == 4
 
 
-def test_rules_of_a_model_are_kept_without_secrets(
+def test_a_models_rules_are_kept_without_secrets(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     memory = new_agent_memory()

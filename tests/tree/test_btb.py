@@ -147,10 +147,8 @@ def test_any_subset_of_keys_is_an_intent(engine: MemoryEngine) -> None:
     for memory in (FAILURE, SUCCESS, LEARNING):
         engine.remember(**memory, area="billing" if memory is not LEARNING else "docs", count=3)
     assert summaries(engine.recall(outcome="failure")) == ["json_set_fail"]
-    assert summaries(engine.recall(tool="code_interpreter")) == [
-        "payment_race_fix",
-        "json_set_fail",
-    ]
+    result: Any = summaries(engine.recall(tool="code_interpreter"))
+    assert result == ["payment_race_fix", "json_set_fail"]
     assert summaries(engine.recall(error_type="runtime")) == ["json_set_fail"]
     assert summaries(engine.recall(area="billing")) == ["payment_race_fix", "json_set_fail"]
     assert summaries(engine.recall(area="billing", outcome="success", count=3)) == [
@@ -158,11 +156,8 @@ def test_any_subset_of_keys_is_an_intent(engine: MemoryEngine) -> None:
     ]
     assert summaries(engine.recall(summary="explicit_errors")) == ["explicit_errors"]
     assert summaries(engine.recall(content=SUCCESS["content"])) == ["payment_race_fix"]
-    assert summaries(engine.recall(outcome=None, tool=None)) == [
-        "explicit_errors",
-        "payment_race_fix",
-        "json_set_fail",
-    ]
+    result = summaries(engine.recall(outcome=None, tool=None))
+    assert result == ["explicit_errors", "payment_race_fix", "json_set_fail"]
     assert (
         engine.recall(area="elsewhere")
         == engine.recall(outcome="nonsense")
@@ -196,9 +191,7 @@ def test_a_pattern_means_what_glob_takes_it_for(engine: MemoryEngine, pattern: s
     } == wanted
 
 
-def test_a_relative_root_stays_as_it_was_given(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_relative_root_stays_as_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     with MemoryEngine() as engine:
         assert engine.root == "agent_brain"
@@ -314,13 +307,8 @@ def test_reflect_has_the_keys_that_scripts_read(engine: MemoryEngine) -> None:
     }
     assert found["failure_hotspots"] == [("tool=code_interpreter/error_type=runtime", 6)]
     assert found["success_patterns"] == [("tool=code_interpreter/task_type=debug", 1)]
-    assert summaries(found["recent"]) == [
-        "explicit_errors",
-        "payment_race_fix",
-        "fail_5",
-        "fail_4",
-        "fail_3",
-    ]
+    result = summaries(found["recent"])
+    assert result == ["explicit_errors", "payment_race_fix", "fail_5", "fail_4", "fail_3"]
     assert all(Path(memory["_path"]).exists() for memory in found["recent"])
     assert [memory["when"] for memory in found["recent"]] == [
         memory["timestamp"] for memory in found["recent"]
@@ -362,7 +350,7 @@ def test_a_content_without_ascii_gets_a_readable_file_name(engine: MemoryEngine)
 
 
 @pytest.mark.parametrize(("field", "value"), [("error_type", "timeout"), ("outcome", "failed")])
-def test_a_folder_says_more_than_a_routing_key_that_is_edited(
+def test_a_folder_says_more_than_an_edited_key(
     engine: MemoryEngine, field: str, value: str
 ) -> None:
     path = Path(engine.remember(**FAILURE))
@@ -507,10 +495,8 @@ def test_memory_on_the_same_folder_sees_and_mirrors_the_same(engine: MemoryEngin
             "Deployed with a canary first", "success", "conversation", summary="canary"
         )
         assert kept.path is not None
-        assert (
-            Path(kept.path).parent
-            == Path(engine.root).resolve() / "outcome=success/tool=conversation"
-        )
+        result = Path(kept.path).parent
+        assert result == Path(engine.root).resolve() / "outcome=success/tool=conversation"
         memory.record_fact("The tree mirrors experiences alone.", "observation")
         ids = memory.add_many(
             [

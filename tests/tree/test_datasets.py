@@ -65,12 +65,8 @@ def found(report: Report) -> set[Planted]:
 
 def test_a_thousand_have_exactly_the_counts_of_the_table() -> None:
     memories = generate(1_000)
-    assert counts(memories, "outcome") == {
-        "success": 600,
-        "failure": 200,
-        "learning": 120,
-        "interaction": 80,
-    }
+    result = counts(memories, "outcome")
+    assert result == {"success": 600, "failure": 200, "learning": 120, "interaction": 80}
     tools = counts(memories, "tool", outcome="success")
     assert tools == {
         "code_interpreter": 300,
@@ -224,7 +220,7 @@ def test_generate_refuses_what_it_cannot_do(call: dict[str, Any]) -> None:
 # --- validate ---
 
 
-def test_every_one_of_a_thousand_planted_faults_is_found_and_nothing_else(
+def test_each_of_a_thousand_planted_faults_is_found_and_no_other(
     vast: list[dict[str, Any]],
 ) -> None:
     spoilt, planted, kinds = plant(vast, 1_000, seed=11)
@@ -275,13 +271,8 @@ def test_all_that_is_wrong_with_a_memory_is_told_at_once() -> None:
             }
         ]
     )
-    assert [problem.field for problem in report.errors] == [
-        "content",
-        "outcome",
-        "summary",
-        "id",
-        "timestamp",
-    ]
+    result = [problem.field for problem in report.errors]
+    assert result == ["content", "outcome", "summary", "id", "timestamp"]
     assert [problem.field for problem in validate([{}]).errors] == ["content", "outcome"]
     learnt = {"outcome": "learning", "tool": "browser", "insight_type": "hunch", "summary": "form"}
     for content in ("Trim the e-mail\0address", "Trim the \ud800 address"):
@@ -335,13 +326,8 @@ def test_shares_are_judged_from_fifty_memories_on() -> None:
     )
     shares = {(each.field, each.name): each for each in validate(one_sided).distributions}
     success = shares["outcome", "success"]
-    assert (success.count, success.share, success.least, success.most, success.within) == (
-        50,
-        1.0,
-        0.55,
-        0.65,
-        False,
-    )
+    result = (success.count, success.share, success.least, success.most, success.within)
+    assert result == (50, 1.0, 0.55, 0.65, False)
     assert shares["error_type", "runtime"].within is None  # no failures, no shares of them
     wrong = [
         problem.wrong for problem in validate(one_sided).warnings if problem.value == "success"
@@ -368,15 +354,11 @@ def test_keys_that_do_not_belong_are_flagged() -> None:
     ]
     found = {(each.index, each.field): each for each in validate(wrong).problems}
     assert found[0, "task_type"].wrong == "does not go with success by file_operation"
-    assert (found[1, "error_type"].value, found[1, "error_type"].severity) == (
-        "'banana'",
-        "warning",
-    )
+    result: Any = (found[1, "error_type"].value, found[1, "error_type"].severity)
+    assert result == ("'banana'", "warning")
     assert found[2, "task_typo"].remedy == "write task_type"
-    assert (found[3, "task_type"].severity, found[3, "task_type"].wrong) == (
-        "error",
-        "is not known",
-    )
+    result = (found[3, "task_type"].severity, found[3, "task_type"].wrong)
+    assert result == ("error", "is not known")
 
 
 def test_a_missing_summary_is_made_and_said(memory: Memory) -> None:
@@ -492,10 +474,8 @@ def test_files_tell_the_line(tmp_path: Path) -> None:
     lines.insert(2, "")
     (tmp_path / "broken.jsonl").write_text("\n".join(lines))
     report = validate(tmp_path / "broken.jsonl")
-    assert [(each.index, each.line, each.field) for each in report.errors] == [
-        (4, 6, "entry"),
-        (7, 9, "entry"),
-    ]
+    result = [(each.index, each.line, each.field) for each in report.errors]
+    assert result == [(4, 6, "entry"), (7, 9, "entry")]
     assert report.total == 100
     assert "memory 4 (line 6), entry" in str(report)
     (tmp_path / "wrong.py").write_text(
@@ -529,9 +509,7 @@ NOT_LITERALS = {
 
 
 @pytest.mark.parametrize("name", NOT_LITERALS)
-def test_python_is_read_and_never_run(
-    tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_python_is_read_not_run(tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     source, line = NOT_LITERALS[name]
     monkeypatch.chdir(tmp_path)
     path = tmp_path / "hostile.py"
@@ -641,13 +619,8 @@ def test_a_data_set_is_stored_as_it_is(memory: Memory) -> None:
     loaded = load_dataset(
         memory, memories, author="set-4", progress=lambda done, total: calls.append((done, total))
     )
-    assert (loaded.total, loaded.stored, loaded.rejected, loaded.warnings, loaded.dry_run) == (
-        2_500,
-        2_500,
-        (),
-        (),
-        False,
-    )
+    result: Any = (loaded.total, loaded.stored, loaded.rejected, loaded.warnings, loaded.dry_run)
+    assert result == (2_500, 2_500, (), (), False)
     assert calls == [(1_000, 2_500), (2_000, 2_500), (2_500, 2_500)]
     stats = memory.stats()
     assert (stats.records, dict(stats.by_author)) == (2_500, {"set-4": 2_500})
@@ -655,11 +628,8 @@ def test_a_data_set_is_stored_as_it_is(memory: Memory) -> None:
     for index in (0, 1_234, 2_499):
         record, given_ = memory.get(loaded.ids[index]), memories[index]
         assert isinstance(record, Experience)
-        assert (record.content, record.outcome, record.tool) == (
-            given_["content"],
-            given_["outcome"],
-            given_.get("tool"),
-        )
+        result = (record.content, record.outcome, record.tool)
+        assert result == (given_["content"], given_["outcome"], given_.get("tool"))
         assert record.summary == given_["summary"]
         route = ROUTES[record.outcome, record.tool]
         assert record.route == ((route[0], given_[route[0]]) if route else None)
@@ -668,9 +638,7 @@ def test_a_data_set_is_stored_as_it_is(memory: Memory) -> None:
     assert str(loaded) == "2500 of 2500 memories stored, none rejected"
 
 
-def test_what_was_loaded_is_not_loaded_again(
-    memory: Memory, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_what_was_loaded_is_not_again(memory: Memory, caplog: pytest.LogCaptureFixture) -> None:
     memories = [*generate(1_500, 4), LOGIN | {"summary": "one"}, LOGIN | {"summary": "two"}]
 
     def interrupt(done: int, _: int) -> None:
@@ -684,12 +652,8 @@ def test_what_was_loaded_is_not_loaded_again(
     ]
     assert memory.stats().records == 1_000
     again = load_dataset(memory, memories)
-    assert (again.stored, again.present, len(again.ids), memory.stats().records) == (
-        502,
-        1_000,
-        1_502,
-        1_502,
-    )
+    result = (again.stored, again.present, len(again.ids), memory.stats().records)
+    assert result == (502, 1_000, 1_502, 1_502)
     memory.forget([again.ids[0]])
     third = load_dataset(memory, memories)
     assert (third.stored, third.present, memory.stats().records) == (0, 1_502, 1_501)
@@ -722,11 +686,8 @@ def test_files_and_their_times(memory: Memory, tmp_path: Path) -> None:
     )
     before = datetime.now(UTC)
     loaded = load_dataset(memory, tmp_path / "set.jsonl")
-    assert (loaded.total, loaded.stored, [each.line for each in loaded.rejected]) == (
-        101,
-        100,
-        [101],
-    )
+    result = (loaded.total, loaded.stored, [each.line for each in loaded.rejected])
+    assert result == (101, 100, [101])
     times = [record.metadata.context.timestamp for record in memory.browse()]
     assert len(set(times)) == 100
     assert all(

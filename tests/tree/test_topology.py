@@ -5,6 +5,7 @@ than its numbers.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -83,10 +84,8 @@ def test_folders_of_the_same_size_are_ordered_by_name() -> None:
 @given(FOLDERS)
 def test_the_tree_loses_nothing(rows: list[FolderCount]) -> None:
     root = make_branch(rows, "x")
-    assert (root.count, root.bytes) == (
-        sum(row.count for row in rows),
-        sum(row.bytes for row in rows),
-    )
+    result = (root.count, root.bytes)
+    assert result == (sum(row.count for row in rows), sum(row.bytes for row in rows))
     for _, branch in walk(root):
         assert sum(inner.count for inner in branch.branches) <= branch.count
         assert sum(inner.bytes for inner in branch.branches) <= branch.bytes
@@ -132,17 +131,10 @@ def test_hotspots_keep_to_their_share(rows: list[FolderCount], share: float) -> 
 def test_reflection() -> None:
     said = reflect_on(ROWS)
     assert (said.total, said.intake) == (100, 3)
-    assert list(said.by_outcome.items()) == [
-        ("success", 60),
-        ("failure", 20),
-        ("learning", 12),
-        ("interaction", 5),
-    ]
-    assert list(said.by_tool.items()) == [
-        ("code_interpreter", 63),
-        ("web_search", 15),
-        ("file_operation", 2),
-    ]
+    result: Any = list(said.by_outcome.items())
+    assert result == [("success", 60), ("failure", 20), ("learning", 12), ("interaction", 5)]
+    result = list(said.by_tool.items())
+    assert result == [("code_interpreter", 63), ("web_search", 15), ("file_operation", 2)]
     assert said.hotspots == [
         ("code_interpreter/runtime", 12),
         ("code_interpreter/syntax", 6),
@@ -183,9 +175,7 @@ def test_reflection() -> None:
         ),
     ],
 )
-def test_sentences_say_no_more_than_their_numbers(
-    rows: dict[str, int], insights: list[str]
-) -> None:
+def test_sentences_say_no_more_than_numbers(rows: dict[str, int], insights: list[str]) -> None:
     counts = [FolderCount(path, count, 1) for path, count in rows.items()]
     assert reflect_on(counts).insights == insights
 

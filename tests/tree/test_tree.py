@@ -175,10 +175,8 @@ def test_a_file_that_vanished_is_absent_until_it_is_back(engine: MemoryEngine) -
     assert contents(engine) == ["Here and gone", "Stays"]
     back = engine.memory.get(record.id)
     assert back is not None
-    assert (back.metadata.validation.status, back.metadata.validation.verification_id) == (
-        "verified",
-        "ci-7",
-    )
+    result = (back.metadata.validation.status, back.metadata.validation.verification_id)
+    assert result == ("verified", "ci-7")
     assert engine.memory.odds(tool="code_interpreter").attempts == 2
     shutil.rmtree(kept.parent)
     assert contents(engine) == []
@@ -206,7 +204,7 @@ def test_a_file_that_was_moved(engine: MemoryEngine) -> None:
     check(engine)
 
 
-def test_what_cannot_be_read_is_told_and_left_alone(
+def test_unreadable_files_are_left_alone(
     engine: MemoryEngine, caplog: pytest.LogCaptureFixture
 ) -> None:
     path = Path(engine.remember("Will be damaged", **FAILURE))
@@ -415,7 +413,7 @@ def test_killed_again_and_again_nothing_is_lost(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("damage", ["missing", "empty", "half", "zeros", "end", "sectors"])
-def test_a_power_cut_before_a_file_was_synced(
+def test_a_power_cut_before_a_sync(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, damage: str
 ) -> None:
     root = tmp_path / "brain"
@@ -492,7 +490,7 @@ def unsettled(root: Path) -> tuple[Path, bytes]:
 
 
 @pytest.mark.parametrize("boot", ["", "another start of the machine"])
-def test_what_people_do_before_the_next_open_counts(
+def test_what_people_do_before_it_counts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, boot: str
 ) -> None:
     root = tmp_path / "brain"
@@ -702,7 +700,7 @@ def test_a_folder_that_cannot_be_looked_into_loses_nothing(
     check(engine)
 
 
-def test_a_look_that_fails_is_taken_again(
+def test_a_look_that_fails_is_repeated(
     engine: MemoryEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     engine.remember("first", **FAILURE)
@@ -751,7 +749,7 @@ def test_recall_finds_by_whatever_it_shows(engine: MemoryEngine) -> None:
     assert engine.recall(content="Odd place")[0]["outcome"] == "failure"
 
 
-def test_secrets_in_files_of_others_are_told(
+def test_secrets_in_others_files_are_told(
     engine: MemoryEngine, caplog: pytest.LogCaptureFixture
 ) -> None:
     token = "ghp_" + "Zx9" * 12

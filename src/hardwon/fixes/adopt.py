@@ -24,14 +24,14 @@ import json
 import math
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import closing, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from hashlib import sha256
 from itertools import count
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from pydantic_core import PydanticCustomError
 
@@ -56,7 +56,7 @@ from hardwon.outside import files
 from hardwon.outside.files import lock_file
 from hardwon.outside.locations import check_path
 from hardwon.records.fields import check_that, derived_id, from_us, parse_time, read_json
-from hardwon.records.kinds import Fix, Metadata, Moment, Source
+from hardwon.records.kinds import AnyRecord, Fix, Metadata, Moment, Source
 from hardwon.store.sqlite.presence import refuse_foreign_log
 from hardwon.store.types import Progress
 from hardwon.trust.redact import without_secrets
@@ -118,19 +118,28 @@ def _adopt(
     progress: Progress | None = None,
 ) -> Adoption:
     reader = HistoryReader(history, Source(type="agent_execution", author=author), progress)
-    loaded = memory.care.take_in(
-        reader.fixes(), dry_run, author, at_once=True, own=author == FIX_HISTORY
-    )
+    adoption = _take_in("fix-history", reader.fixes(), memory, author, dry_run)
+    rejected, mended, notes = reader.rejected, reader.mended, [*reader.notes()]
+    return replace(adoption, read=reader.read, rejected=rejected, mended=mended, notes=notes)
+
+
+def _take_in(
+    what: Literal["fix-history", "knowledge-base"],
+    records: Iterable[AnyRecord],
+    memory: Memory,
+    author: str,
+    dry_run: bool,
+    progress: Progress | None = None,
+) -> Adoption:
+    own = author == FIX_HISTORY
+    loaded = memory.care.take_in(records, dry_run, author, progress, at_once=True, own=own)
     return Adoption(
-        "fix-history",
-        read=reader.read,
+        what,
+        read=1,
         added=loaded.added,
         # What is kept under the id of a row is that row, though another machine may have read its
         # local time differently.
         present=loaded.present + len(loaded.conflicting),
-        rejected=reader.rejected,
-        mended=reader.mended,
-        notes=[*reader.notes()],
         dry_run=dry_run,
         forgotten=loaded.forgotten,
     )
@@ -157,20 +166,9 @@ def adopt_knowledge_base(
     if not any(knowledge[name] for name in knowledge.keys() - {"version", "last_updated"}):
         nothing = [f"{source.name} holds nothing yet"]
         return Adoption("knowledge-base", 1, 0, notes=nothing, dry_run=dry_run)
-    record = knowledge_record(
-        knowledge, Source(type="agent_execution", author=author), from_us(written_us)
-    )
-    loaded = memory.care.take_in(
-        [record], dry_run, author, progress, at_once=True, own=author == FIX_HISTORY
-    )
-    return Adoption(
-        "knowledge-base",
-        read=1,
-        added=loaded.added,
-        present=loaded.present + len(loaded.conflicting),
-        dry_run=dry_run,
-        forgotten=loaded.forgotten,
-    )
+    said_by = Source(type="agent_execution", author=author)
+    record = knowledge_record(knowledge, said_by, from_us(written_us))
+    return _take_in("knowledge-base", [record], memory, author, dry_run, progress)
 
 
 def check_memory(memory: object) -> None:
@@ -230,15 +228,8 @@ def _clear_away(target: Path) -> None:
     """What an interrupted run left. Only whoever holds the lock may."""
     for left in (_staged(target), _copied(target)):
         files.remove(left, *legacy.companions(left))
-    unborn = f".{_staged(target).name}."  # the beginnings of a memory that was to be staged
-    with suppress(FileNotFoundError):
-        files.remove(
-            *(
-                left
-                for left in target.parent.iterdir()
-                if left.name.startswith(unborn) and ".part" in left.name
-            )
-        )
+    # the beginnings of a memory that was to be staged
+    files.remove(*target.parent.glob(f".{_staged(target).name}.*.part*"))
 
 
 def _take_place(history: ClaimedDatabase, clock: Clock | None) -> AdoptedInPlace:
@@ -263,14 +254,9 @@ def _set_aside(copied: Path, target: Path) -> tuple[Path, bool]:
     """
     checksum = files.sha256_of(copied)
     for number in count(1):
-        aside = target.with_name(
-            f"{target.stem}.before-hardwon{'' if number == 1 else f'-{number}'}.db"
-        )
-        if (
-            aside.is_file()
-            and aside.stat().st_size == copied.stat().st_size
-            and files.sha256_of(aside) == checksum
-        ):
+        suffix = "" if number == 1 else f"-{number}"
+        aside = target.with_name(f"{target.stem}.before-hardwon{suffix}.db")
+        if aside.is_file() and files.sha256_of(aside) == checksum:
             return aside, False
         with suppress(FileExistsError):
             files.publish(copied, aside)
@@ -290,12 +276,8 @@ class HistoryReader:
         self._history, self._source, self._progress = history, source, progress
         self._last_at = from_us(max(0, history.written_us))
         self._total = history.count()
-        check_that(
-            self._total <= FIX_HISTORY_ROWS_MAX,
-            "rows",
-            self._total,
-            f"at most {FIX_HISTORY_ROWS_MAX}: adopt it in parts",
-        )
+        allowed = f"at most {FIX_HISTORY_ROWS_MAX}: adopt it in parts"
+        check_that(self._total <= FIX_HISTORY_ROWS_MAX, "rows", self._total, allowed)
         self._same: Counter[bytes] = Counter()
         self._same_id: object = None
         self._local = 0
@@ -482,10 +464,8 @@ class _RowReader:
             return parse_time(at)
         except (ValueError, OverflowError, OSError, PydanticCustomError):
             self.is_local = False
-            what = (
-                f"not readable, taken as {self._last_at.isoformat()} from what was written before"
-            )
-            self._mend("timestamp", what)
+            taken = f"taken as {self._last_at.isoformat()} from what was written before"
+            self._mend("timestamp", f"not readable, {taken}")
             return self._last_at
 
 

@@ -179,15 +179,11 @@ class AIMemory(AbstractContextManager["AIMemory"]):
             self._knowledge.follow()
 
         if not attempt.has_reply:
-            _warn(
-                FixHistoryWarning, "the fixer's reply is no mapping: it was kept aside, as it was"
-            )
+            text = "the fixer's reply is no mapping: it was kept aside, as it was"
+            _warn(FixHistoryWarning, text)
         if attempt.cut:
-            _warn(
-                CutWarning,
-                "some of it was too long and its end was left out: "
-                + ", ".join(dict.fromkeys(attempt.cut)),
-            )
+            names = ", ".join(dict.fromkeys(attempt.cut))
+            _warn(CutWarning, f"some of it was too long and its end was left out: {names}")
         return fix_id
 
     def query_similar_issues(
@@ -197,14 +193,9 @@ class AIMemory(AbstractContextManager["AIMemory"]):
         model (`model_matches`) and on any model (`type_matches`); successes first, then what was
         applied, then the newest.
         """
-        return {
-            f"{name}_matches": [_row(each) for each in rows]
-            for name, rows in zip(
-                ("exact", "model", "type"),
-                self.memory.fixes.history.similar(issue_from(issue_data), limit),
-                strict=True,
-            )
-        }
+        found = self.memory.fixes.history.similar(issue_from(issue_data), limit)
+        names = ("exact_matches", "model_matches", "type_matches")
+        return {name: list(map(_row, rows)) for name, rows in zip(names, found, strict=True)}
 
     query_similar_issues_optimized = query_similar_issues  # a name that scripts know
 
@@ -216,25 +207,18 @@ class AIMemory(AbstractContextManager["AIMemory"]):
         """How fixes went on a model, its common issues, what helped, and the newest attempts."""
         insights = self.memory.model_insights(model_name)
         most, odds = limits.FIXES_LISTED_MAX, insights.odds
+        issues = (name for name, _ in insights.common_issues[:most])
+        helped = (
+            " && ".join(fix.fix_commands) or fix.analysis for fix in insights.effective_fixes[:most]
+        )
+        newest = self.memory.fixes.history.recent(limit=most, model=model_name)
         return {
             "model_name": insights.model_name,
             "total_tests": insights.total_tests,
             "success_rate": round(insights.success_rate, 3),
-            "common_issues": [
-                clean_line(name, limits.NAME_CHARS_MAX) for name, _ in insights.common_issues[:most]
-            ],
-            "effective_fixes": [
-                clean_line(
-                    " && ".join(each.fix_commands) or each.analysis,
-                    knowledge_base.KNOWLEDGE_TEXT_CHARS_MAX,
-                    begins_line=False,
-                )
-                for each in insights.effective_fixes[:most]
-            ],
-            "recent_history": [
-                _row(each)
-                for each in self.memory.fixes.history.recent(limit=most, model=model_name)
-            ],
+            "common_issues": [clean_line(name, limits.NAME_CHARS_MAX) for name in issues],
+            "effective_fixes": list(map(knowledge_base.clean_text, helped)),
+            "recent_history": list(map(_row, newest)),
             "applied_rate": _rate(odds.applied, odds.attempts) if insights.total_tests else 0.0,
             "p_success": round(odds.p_success, 3),
             "performance_notes": "; ".join(insights.performance_notes) or None,
@@ -281,10 +265,8 @@ class AIMemory(AbstractContextManager["AIMemory"]):
 
     def get_daily_statistics(self, days: int = 30) -> list[dict[str, Any]]:
         """Attempts of each day (UTC), oldest first."""
-        return [
-            {"date": each.day.isoformat(), **_counted(each)}
-            for each in self.memory.fixes.days(days)
-        ]
+        counted = self.memory.fixes.days(days)
+        return [{"date": figures.day.isoformat(), **_counted(figures)} for figures in counted]
 
     def get_model_performance_matrix(self) -> dict[str, dict[str, Any]]:
         """By model and issue type: attempts, what was applied and what succeeded, and `p_success`
@@ -310,9 +292,7 @@ class AIMemory(AbstractContextManager["AIMemory"]):
                 "later": trend.later,
                 "p_value": round(trend.p_value, 6),
                 "test": trend.test,
-                "days": {
-                    each.day.isoformat(): each.attempts for each in trend.days if each.attempts
-                },
+                "days": {day.day.isoformat(): day.attempts for day in trend.days if day.attempts},
             }
             for trend in self.memory.fixes.trends(days)
         }
@@ -336,30 +316,26 @@ class AIMemory(AbstractContextManager["AIMemory"]):
         for cell in self.memory.fixes.matrix():
             attempts[cell.model] += cell.attempts
         frequent = sorted(attempts, key=lambda name: (-attempts[name], name))[:KNOWN_NAMES_MAX]
-        self._write_json(
-            output_file,
-            {
-                "generated_at": self._now().isoformat(),
-                "statistics": self.get_memory_stats(),
-                "knowledge_base": self._knowledge.exported(),
-                "model_insights": {name: self.get_model_insights(name) for name in frequent},
-                "historical_trends": self.get_daily_statistics(),
-            },
-        )
+        insights = {
+            "generated_at": self._now().isoformat(),
+            "statistics": self.get_memory_stats(),
+            "knowledge_base": self._knowledge.exported(),
+            "model_insights": {name: self.get_model_insights(name) for name in frequent},
+            "historical_trends": self.get_daily_statistics(),
+        }
+        self._write_json(output_file, insights)
 
     def export_analytics_data(self, output_file: Where) -> None:
         """Writes the figures, per day, model, issue type and fixer, as one JSON file, in place of
         one that is there.
         """
-        self._write_json(
-            output_file,
-            {
-                "daily_stats": self.get_daily_statistics(),
-                "model_performance": self.get_model_performance_matrix(),
-                "issue_trends": self.get_issue_trend_analysis(),
-                "fixer_comparison": self.get_fixer_effectiveness(),
-            },
-        )
+        figures = {
+            "daily_stats": self.get_daily_statistics(),
+            "model_performance": self.get_model_performance_matrix(),
+            "issue_trends": self.get_issue_trend_analysis(),
+            "fixer_comparison": self.get_fixer_effectiveness(),
+        }
+        self._write_json(output_file, figures)
 
     def _write_json(self, output_file: Where, report: Any) -> None:
         with files.writing_atomically(self._target(output_file)) as file:
@@ -399,13 +375,8 @@ class AIMemory(AbstractContextManager["AIMemory"]):
 
     def import_knowledge_base(self, source_file: Where, dry_run: bool = False) -> dict[str, Any]:
         """Brings in a knowledge base of others, as one source's word. Returns what it brought."""
-        return asdict(
-            adopt_knowledge_base(
-                check_path("source_file", source_file),
-                self.memory,
-                dry_run=check_flag("dry_run", dry_run),
-            )
-        )
+        source, dry = check_path("source_file", source_file), check_flag("dry_run", dry_run)
+        return asdict(adopt_knowledge_base(source, self.memory, dry_run=dry))
 
     def migrate_legacy_data(
         self, legacy_db_path: Where, dry_run: bool = False, progress: Progress | None = None
@@ -413,14 +384,8 @@ class AIMemory(AbstractContextManager["AIMemory"]):
         """Brings in the attempts of an older database, which is only read. Doing it again adds
         nothing. Returns what it brought, what was rejected, and why.
         """
-        return asdict(
-            adopt_fix_history(
-                check_path("legacy_db_path", legacy_db_path),
-                self.memory,
-                dry_run=check_flag("dry_run", dry_run),
-                progress=progress,
-            )
-        )
+        source, dry = check_path("legacy_db_path", legacy_db_path), check_flag("dry_run", dry_run)
+        return asdict(adopt_fix_history(source, self.memory, dry_run=dry, progress=progress))
 
     def auto_cleanup(
         self,
@@ -454,20 +419,11 @@ class AIMemory(AbstractContextManager["AIMemory"]):
 def _announce(adopted: AdoptedInPlace, place: Path) -> None:
     """In two lines: what was done, and how to go back."""
     summary, *more = str(adopted).splitlines()
-    _log.warning(
-        "an older fix history in %s was adopted: %s%s",
-        place,
-        summary.partition(": ")[2],
-        " (AIMemory.adopted says more)" if more else "",
-    )
-    _log.warning(
-        "to go back: when nothing uses it, cd %s && rm -f %s-wal %s-shm && mv %s %s",
-        shlex.quote(str(place)),
-        FILE_NAME,
-        FILE_NAME,
-        adopted.kept_as,
-        FILE_NAME,
-    )
+    summary = summary.partition(": ")[2] + (" (AIMemory.adopted says more)" if more else "")
+    _log.warning("an older fix history in %s was adopted: %s", place, summary)
+    exchange = f"rm -f {FILE_NAME}-wal {FILE_NAME}-shm && mv {adopted.kept_as} {FILE_NAME}"
+    folder = shlex.quote(str(place))
+    _log.warning("to go back: when nothing uses it, cd %s && %s", folder, exchange)
 
 
 _beside: Final[list[str]] = []  # modules of projects that stand in for this one
@@ -485,14 +441,9 @@ def usual_place() -> Path:
         return Path(named)
     script = getattr(sys.modules.get("__main__"), "__file__", None)
     modules = [Path(module).absolute().parents for module in _beside]
-    places = [
-        *(folder / DEFAULT_DIR for parents in modules for folder in (parents[1], parents[0])),
-        Path(DEFAULT_DIR),
-        *(
-            folder / DEFAULT_DIR
-            for folder in (Path(script).resolve().parents[:2] if script else ())
-        ),
-    ]
+    folders = [folder for parents in modules for folder in (parents[1], parents[0])]
+    folders += [Path(), *(Path(script).resolve().parents[:2] if script else ())]
+    places = [folder / DEFAULT_DIR for folder in folders]
     return next((place for place in places if place.is_dir()), places[0])
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from itertools import count
 from typing import Any, Final
 
 from pydantic_core import PydanticCustomError
@@ -17,7 +18,7 @@ from pydantic_core import PydanticCustomError
 from hardwon import limits
 from hardwon.errors import InvalidInputError, ask_foreign
 from hardwon.lessons.issues import RECORDED_SIGNATURE
-from hardwon.records.fields import check_json
+from hardwon.records.fields import check_json, check_that
 from hardwon.records.kinds import Fix, Issue
 from hardwon.trust.redact import redact
 
@@ -29,13 +30,8 @@ FIX_OTHER_CHARS_MAX: Final = 20_000
 FIX_OTHER_VALUES_MAX: Final = 1_000
 
 _ISSUE_NAMES: Final = ("model", "issue_type", "fixer_type")
-_ISSUE_TEXTS: Final = (
-    "description",
-    "error_output",
-    "test_prompt",
-    "expected_pattern",
-    "actual_response",
-    "timestamp",
+_ISSUE_TEXTS: Final = tuple(
+    "description error_output test_prompt expected_pattern actual_response timestamp".split()
 )
 _ENVIRONMENT: Final = "test_environment"
 _REPLY: Final = "ai_response"
@@ -62,13 +58,12 @@ class AttemptInput:
             for name in _ISSUE_NAMES
             if name in issue
         }
-        described = self._text("description", issue.pop("description", ""))
+        described = self._take_text("description", issue)
         self.fields: dict[str, Any] = {
-            "analysis": self._text("analysis", reply.pop("analysis", "")),
+            "analysis": self._take_text("analysis", reply),
             "fix_commands": self._list("fix_commands", reply),
             "verification_steps": self._list("verification_steps", reply) or None,
-            "expected_outcome": self._text("expected_outcome", reply.pop("expected_outcome", ""))
-            or None,
+            "expected_outcome": self._take_text("expected_outcome", reply) or None,
             "notes": None if notes is None else self._text("notes", notes),
         }
         fix_type: Any = reply.get("fix_type")
@@ -77,9 +72,7 @@ class AttemptInput:
             self.fields["fix_type"] = as_name(reply.pop("fix_type")).strip() or None
         if type(confidence) in (int, float) and 0 <= confidence <= 1:
             self.fields["confidence"] = reply.pop("confidence")
-        texts: dict[str, Any] = {
-            name: self._text(name, issue.pop(name)) for name in _ISSUE_TEXTS if name in issue
-        }
+        texts = {name: self._take_text(name, issue) for name in _ISSUE_TEXTS if name in issue}
         # where the issue names no machine, this one is to be described
         environment = issue.pop(_ENVIRONMENT, None)
         machine = self._as_json(_ENVIRONMENT, environment, FIX_OTHER_CHARS_MAX)
@@ -109,6 +102,9 @@ class AttemptInput:
     def _text(self, field: str, value: Any) -> str:
         return self._fit(field, as_text(value), limits.TEXT_CHARS_MAX)
 
+    def _take_text(self, field: str, fields: dict[str, Any]) -> str:
+        return self._text(field, fields.pop(field, ""))
+
     def _list(self, field: str, reply: dict[str, Any]) -> list[str]:
         """A single text is a list of one. Of another list its texts; then the whole of it is kept
         aside as well.
@@ -128,10 +124,10 @@ class AttemptInput:
         if key == RECORDED_SIGNATURE:
             # under its own name it would be believed: adopted fixes have it there
             key = f"reply.{key}"
-        number = 2
+        suffixes = (f" {number}" for number in count(2))
         while key in self._other:
-            suffix = f" {number}"
-            key, number = key[: limits.KEY_CHARS_MAX - len(suffix)] + suffix, number + 1
+            suffix = next(suffixes)
+            key = key[: limits.KEY_CHARS_MAX - len(suffix)] + suffix
         self._other[key] = value
 
     def _bounded(self, field: str, values: dict[str, Any]) -> dict[str, Any]:
@@ -234,30 +230,25 @@ def check_fixer(field: str, value: Any) -> str:
     own.
     """
     name = str.__str__(value).strip() if isinstance(value, str) else ""
-    if name and name.isprintable() and len(name) <= limits.NAME_CHARS_MAX:
-        return name
-    raise InvalidInputError.one(
-        field,
-        value,
-        f"text of 1 to {limits.NAME_CHARS_MAX} visible characters on one line, not blank, such as claude or qwen",
-    )
+    most = limits.NAME_CHARS_MAX
+    allowed = f"text of 1 to {most} visible characters on one line, not blank, such as claude"
+    check_that(name and name.isprintable() and len(name) <= most, field, value, allowed)
+    return name
 
 
 def readable(field: str, value: Any) -> dict[str, Any]:
     """A mapping as a plain dict with texts for keys, without what is None."""
     pairs = _pairs(value)
-    if pairs is None:
-        raise InvalidInputError.one(field, value, "an object (a mapping) that can be read")
-    return pairs
+    check_that(pairs is not None, field, value, "an object (a mapping) that can be read")
+    return pairs or {}
 
 
 def _pairs(value: Any) -> dict[str, Any] | None:
     """The same; None of what is no mapping, or cannot be read."""
     if not isinstance(value, Mapping):
         return None
-    return ask_foreign(
-        lambda: {as_text(key): value[key] for key in value if value[key] is not None}, None
-    )
+    pairs = ((key, value[key]) for key in value)
+    return ask_foreign(lambda: {as_text(key): one for key, one in pairs if one is not None}, None)
 
 
 def as_text(value: Any) -> str:

@@ -77,11 +77,11 @@ def learned_knowledge(learned: FixKnowledge) -> dict[str, Any]:
     """What the attempts teach, in the shape of a knowledge base."""
     tips = {
         model: [
-            f"{_line(each.text)} (worked {each.verified} of {counted(each.attempts, 'time')})"
+            f"{clean_text(each.text)} (worked {each.verified} of {counted(each.attempts, 'time')})"
             for each in learned.tips.get(model, [])
         ]
         + [
-            f"{_line(issue)} came up {counted(attempts, 'time')}, {verified} of them fixed"
+            f"{clean_text(issue)} came up {counted(attempts, 'time')}, {verified} of them fixed"
             for issue, attempts, verified in learned.issues.get(model, [])
         ]
         for model in {**learned.tips, **learned.issues}
@@ -104,11 +104,11 @@ def learned_knowledge(learned: FixKnowledge) -> dict[str, Any]:
     return {
         PATTERNS: _named(patterns),
         "model_specific_tips": _named(tips.items()),
-        "successful_strategies": _by_type(learned.strategies, lambda each: _line(each.text)),
+        "successful_strategies": _by_type(learned.strategies, lambda each: clean_text(each.text)),
         "failure_patterns": _by_type(
             learned.failures,
             lambda each: (
-                f"{_line(each.text)} (tried {counted(each.attempts, 'time')}, never verified to work)"
+                f"{clean_text(each.text)} (tried {counted(each.attempts, 'time')}, never verified to work)"
             ),
         ),
         "version": VERSION,
@@ -138,10 +138,10 @@ def _cleaned(value: Any) -> Any:
         return {key: _cleaned(inner) for key, inner in value.items()}
     if isinstance(value, list):
         return [_cleaned(inner) for inner in value]
-    return _line(value) if isinstance(value, str) else value
+    return clean_text(value) if isinstance(value, str) else value
 
 
-def _line(text: str) -> str:
+def clean_text(text: str) -> str:
     """What was recorded is for a fixer's prompt: it stays a line that holds nothing but what is
     seen.
     """

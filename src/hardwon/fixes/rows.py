@@ -60,24 +60,15 @@ def entry_of(record: Record) -> FixEntry | None:
         return None
     issue, signature = record.issue, document_signature(record)
     info = record.system_info
-    row = FixRow(
-        0,
-        at,
-        issue.model,
-        issue.issue_type,
-        signature,
-        issue.description,
-        record.fixer_type,
-        record.analysis,
-        json.dumps(record.fix_commands, ensure_ascii=False),
-        int(record.fix_success),
-        int(record.verification_success),
-        record.execution_time_seconds,
-        json.dumps(info, ensure_ascii=False) if info else _NO_SYSTEM_INFO,
-        record.notes,
+    commands = json.dumps(record.fix_commands, ensure_ascii=False)
+    machine = json.dumps(info, ensure_ascii=False) if info else _NO_SYSTEM_INFO
+    shown = (
+        *(at, issue.model, issue.issue_type, signature, issue.description),
+        *(record.fixer_type, record.analysis, commands, int(record.fix_success)),
+        *(int(record.verification_success), record.execution_time_seconds, machine, record.notes),
     )
     counted = (name_pattern(record, signature), signature, issue.model, issue.issue_type)
-    return FixEntry(row[1:], *counted, strategy_key(record), level_of_fix(record), at)
+    return FixEntry(shown, *counted, strategy_key(record), level_of_fix(record), at)
 
 
 def shortened(entry: FixEntry) -> FixEntry:

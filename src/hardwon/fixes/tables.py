@@ -115,18 +115,12 @@ class FixTables(Listener):
 
     def on_append(self, added: Sequence[tuple[int, Row]]) -> None:
         self._count(self._counting((seq, row, row.record, False) for seq, row in added), 1)
-        numbers = [
-            seq
-            for seq, row in added
-            if row.project_id == DEFAULT_PROJECT and row.kind in ("fix", "cleaned")
-        ]
-        if numbers:
+        ours = ((seq, row) for seq, row in added if row.project_id == DEFAULT_PROJECT)
+        if numbers := [seq for seq, row in ours if row.kind in ("fix", "cleaned")]:
             # No fix gets this number, or one below it, from now on: also where this one is not
             # shown.
-            self._run(
-                "UPDATE sqlite_sequence SET seq = max(seq, ?) WHERE name = 'fix_history'",
-                numbers[-1:],
-            )
+            sql = "UPDATE sqlite_sequence SET seq = max(seq, ?) WHERE name = 'fix_history'"
+            self._run(sql, numbers[-1:])
             if not self._connection.changes():
                 self._run("INSERT INTO sqlite_sequence VALUES ('fix_history', ?)", numbers[-1:])
         if any(row.kind == "decision" for _, row in added):
@@ -139,10 +133,9 @@ class FixTables(Listener):
                 self._show(entries)
 
     def on_standing(self, kept: Kept, now: RecordCounts) -> None:
-        before, after = (
-            self._counting([(kept.seq, head, kept.record, is_packed(kept.body))])
-            for head in (kept.taught, now)
-        )
+        packed = is_packed(kept.body)
+        before = self._counting([(kept.seq, kept.taught, kept.record, packed)])
+        after = self._counting([(kept.seq, now, kept.record, packed)])
         if not before:
             self._count(after, 1)
         elif not after:
@@ -151,12 +144,8 @@ class FixTables(Listener):
             self._follow_rollbacks()
 
     def on_erase(self, gone: Sequence[Kept]) -> None:
-        self._count(
-            self._counting(
-                (kept.seq, kept.taught, kept.record, is_packed(kept.body)) for kept in gone
-            ),
-            -1,
-        )
+        erased = ((kept.seq, kept.taught, kept.record, is_packed(kept.body)) for kept in gone)
+        self._count(self._counting(erased), -1)
         if any(map(_is_rollback, gone)):
             self._follow_rollbacks()
 
@@ -219,14 +208,12 @@ class FixTables(Listener):
         """After a rollback, or after one was taken back: the sources that count are others."""
         before, now = self._left_out(), self._rolled_back()
         for author in sorted(before ^ now):
-            sign, sql = (
-                (-1, "INSERT INTO fix_left_out VALUES (?)")
-                if author in now
-                else (1, "DELETE FROM fix_left_out WHERE author = ?")
-            )
-            self._run(sql, (author,))
+            if author in now:
+                self._run("INSERT INTO fix_left_out VALUES (?)", (author,))
+            else:
+                self._run("DELETE FROM fix_left_out WHERE author = ?", (author,))
             for batch in self._batches("author = ?", (author,)):
-                self._count(batch, sign)
+                self._count(batch, -1 if author in now else 1)
 
     def _fill(self) -> None:
         for batch in self._batches(f"NOT {_IS_LEFT_OUT}", ()):
@@ -235,11 +222,8 @@ class FixTables(Listener):
 
     def _batches(self, where: str, values: tuple[Any, ...]) -> Iterator[list[Numbered]]:
         """The fixes of the default project that are not archived and pass a condition."""
-        rows = self._run(
-            f"SELECT {_STORED} WHERE project_id = '{DEFAULT_PROJECT}' AND {_COUNTS} AND {where} "
-            "ORDER BY seq",
-            values,
-        )
+        ours = f"project_id = '{DEFAULT_PROJECT}' AND {_COUNTS}"
+        rows = self._run(f"SELECT {_STORED} WHERE {ours} AND {where} ORDER BY seq", values)
         return batches(self._entries(rows), limits.BATCH_ROWS)
 
     def _entries(self, rows: Iterable[tuple[Any, ...]]) -> Iterator[Numbered]:
@@ -314,11 +298,9 @@ class FixTables(Listener):
             )
             for name, signature in seen:
                 self._set_last_seen(name, signature)
+        best = f"UPDATE {patterns} SET best_fix = ? WHERE pattern_name = ?"
         for name in {name for name, _ in seen}:
-            self._run(
-                f"UPDATE {patterns} SET best_fix = ? WHERE pattern_name = ?",
-                (self._best_fix(name), name),
-            )
+            self._run(best, (self._best_fix(name), name))
         newest = dict(sorted((entry.model, entry.timestamp) for _, entry in entries))
         for model, at in newest.items():
             self._characterise(model, at if sign > 0 else None)
@@ -332,10 +314,9 @@ class FixTables(Listener):
         )
         if self._connection.changes():
             return
-        numbers = self._run(
-            f"SELECT r.seq {_COUNTING_WITH_KEY} IN (?, ?) ORDER BY r.at_us DESC",
-            (f"signature:{signature}", exact_key("cleaned", signature)),
-        ).fetchall()
+        keys = f"signature:{signature}", exact_key("cleaned", signature)
+        newest = f"SELECT r.seq {_COUNTING_WITH_KEY} IN (?, ?) ORDER BY r.at_us DESC"
+        numbers = self._run(newest, keys).fetchall()
         whole = f"SELECT {_STORED} WHERE seq = ?"
         found = self._entries(row for number in numbers for row in self._run(whole, number))
         last = next((entry.timestamp for _, entry in found if entry.pattern == name), "")
@@ -416,10 +397,8 @@ class FixTables(Listener):
     def _words_of(self, strategy: str) -> tuple[list[str], str] | None:
         """The commands, else the analysis, of the newest fix that did this."""
         if strategy not in self._words:
-            body: str | None = self._run(
-                f"SELECT r.body {_COUNTING_WITH_KEY} = ? ORDER BY k.seq DESC LIMIT 1",
-                (exact_key("strategy", strategy),),
-            ).get
+            newest = f"SELECT r.body {_COUNTING_WITH_KEY} = ? ORDER BY k.seq DESC LIMIT 1"
+            body: str | None = self._run(newest, (exact_key("strategy", strategy),)).get
             self._words[strategy] = None
             with suppress(ValueError, KeyError):  # what cannot be read, doctor names
                 if body:
@@ -438,13 +417,10 @@ class FixTables(Listener):
         types, models = (
             [name for (name,) in self._run(frequent, (scope,))] for scope in ("type_of", "issue")
         )
+        lists = (("type", types, False), ("type", types, True), ("model", models, False))
         strategies, failures, tips = (
             {name: found for name in names if (found := self._by_turns(scope, name, failed))}
-            for scope, names, failed in (
-                ("type", types, False),
-                ("type", types, True),
-                ("model", models, False),
-            )
+            for scope, names, failed in lists
         )
         patterns = self._run(
             f"SELECT {PATTERN_COLUMNS} FROM main.issue_patterns "
@@ -463,21 +439,18 @@ class FixTables(Listener):
         if authors <= 1:
             return self._in_words(self._top(scope, key, limits.LOOKED_INTO_MAX, failed=failed))
         found = self._top(scope, key, limits.SHARED_OUT_OF_MAX, failed=failed)
-        return self._in_words(
-            share_out(
-                found, lambda each: self._only_source(each[0]), limits.FIXES_LISTED_MAX, authors
-            )
-        )
+        most = limits.FIXES_LISTED_MAX
+        shared = share_out(found, lambda item: self._only_source(item[0]), most, authors)
+        return self._in_words(shared)
 
     def _only_source(self, strategy: str) -> str | None:
         """Who alone did this, by the newest fixes that did; None where there are several, or
         somebody vouches for one.
         """
         if strategy not in self._sources:
-            found = self.session.select(
-                f"SELECT r.author, r.status {_COUNTING_WITH_KEY} = ? ORDER BY k.seq DESC LIMIT ?",
-                (exact_key("strategy", strategy), SOURCES_FROM_FIXES_MAX),
-            )
+            sql = f"SELECT r.author, r.status {_COUNTING_WITH_KEY} = ? ORDER BY k.seq DESC LIMIT ?"
+            key = exact_key("strategy", strategy)
+            found = self.session.select(sql, (key, SOURCES_FROM_FIXES_MAX))
             authors = {author for author, _ in found}
             alone = len(authors) == 1 and not any(status in VOUCHED_STATUSES for _, status in found)
             self._sources[strategy] = authors.pop() if alone else None
@@ -492,14 +465,10 @@ class FixTables(Listener):
         fresh = FixTables(self.session, _FRESH)
         for table in _COMPARED:
             self._run(f"DROP TABLE IF EXISTS {_FRESH}{table}").fetchall()
-            definition: str = self._run(
-                "SELECT sql FROM main.sqlite_schema WHERE name = ?", (table,)
-            ).get
-            self._run(
-                definition.replace(f"TABLE {table}", f"TABLE {_FRESH}{table}", 1).replace(
-                    " AUTOINCREMENT", ""
-                )
-            ).fetchall()
+            sql = "SELECT sql FROM main.sqlite_schema WHERE name = ?"
+            definition: str = self._run(sql, (table,)).get
+            definition = definition.replace(f"TABLE {table}", f"TABLE {_FRESH}{table}", 1)
+            self._run(definition.replace(" AUTOINCREMENT", "")).fetchall()
         fresh._fill()
         differing = len(self._left_out() ^ self._rolled_back())
         for table, (columns, worded) in _COMPARED.items():
@@ -592,12 +561,9 @@ class FixHistory:
     ) -> list[FixRow]:
         """The newest attempts, all of them or those of one model."""
         limit = check_limit(limit)
-        where, values = (
-            "timestamp >= ?",
-            ["" if since is None else text_of(check_time("since", since))],
-        )
-        if model is not None:
-            where, values = f"{where} AND model_name = ?", [*values, model]
+        where, at = "timestamp >= ?", "" if since is None else text_of(check_time("since", since))
+        values = [at] if model is None else [at, model]
+        where += "" if model is None else " AND model_name = ?"
         with self._store.snapshot(DEFAULT_PROJECT) as session:
             return list(_rows(session, where, values, "timestamp DESC", limit))
 
