@@ -86,49 +86,51 @@ def learned_knowledge(learned: FixKnowledge) -> dict[str, Any]:
         ]
         for model in {**learned.tips, **learned.issues}
     }
-    patterns = [
-        (
-            name,
-            {
-                "issue_signature": signature,
-                "success_count": good,
-                "failure_count": bad,
-                "success_rate": round(good / max(1, good + bad), 3),
-                "confidence_score": confidence,
-                "best_fix": _cleaned(read_json(best or "null", best)),
-                "last_seen": last_seen,
-            },
-        )
+    patterns = {
+        name: {
+            "issue_signature": signature,
+            "success_count": good,
+            "failure_count": bad,
+            "success_rate": round(good / max(1, good + bad), 3),
+            "confidence_score": confidence,
+            "best_fix": _cleaned(read_json(best or "null", best)),
+            "last_seen": last_seen,
+        }
         for name, signature, good, bad, best, last_seen, confidence in learned.patterns
-    ]
+    }
+    never = " (tried {}, never verified to work)"
     return {
         PATTERNS: _named(patterns),
-        "model_specific_tips": _named(tips.items()),
-        "successful_strategies": _by_type(learned.strategies, lambda each: clean_text(each.text)),
-        "failure_patterns": _by_type(
-            learned.failures,
-            lambda each: (
-                f"{clean_text(each.text)} (tried {counted(each.attempts, 'time')}, never verified to work)"
-            ),
-        ),
+        "model_specific_tips": _named(tips),
+        "successful_strategies": _by_type(learned.strategies),
+        "failure_patterns": _by_type(learned.failures, never),
         "version": VERSION,
     }
 
 
 def _by_type(
-    strategies: Mapping[str, Iterable[CountedStrategy]], say: Callable[[CountedStrategy], str]
+    strategies: Mapping[str, Iterable[CountedStrategy]], figures: str = ""
 ) -> dict[str, list[str]]:
+    """What was done, in words, by issue type; `figures` stand after each."""
     return _named(
-        (issue_type, list(dict.fromkeys(map(say, done)))) for issue_type, done in strategies.items()
+        {
+            issue_type: list(
+                dict.fromkeys(
+                    clean_text(one.text) + figures.format(counted(one.attempts, "time"))
+                    for one in done
+                )
+            )
+            for issue_type, done in strategies.items()
+        }
     )
 
 
-def _named(values: Iterable[tuple[str, T]]) -> dict[str, T]:
+def _named(values: Mapping[str, T]) -> dict[str, T]:
     """By names in which nothing is hidden. Where one only looked like another, the more frequent
     stays, which comes first.
     """
     named: dict[str, T] = {}
-    for name, value in values:
+    for name, value in values.items():
         named.setdefault(clean_line(name, limits.NAME_CHARS_MAX) or "unknown", value)
     return named
 

@@ -67,20 +67,16 @@ def header_of(path: Path) -> bytes:
     """The first bytes of a database; none of what is no database. Read through SQLite: closing a
     file of our own would drop locks on it.
     """
+    flags = apsw.SQLITE_OPEN_MAIN_DB | apsw.SQLITE_OPEN_READONLY
     try:
-        file = apsw.VFSFile(
-            "", str(path), [apsw.SQLITE_OPEN_MAIN_DB | apsw.SQLITE_OPEN_READONLY, 0]
-        )
+        file = apsw.VFSFile("", str(path), [flags, 0])
+        try:  # a shorter file is none of SQLite's, and reading beyond its end an error
+            start = file.xRead(_HEADER_BYTES, 0) if file.xFileSize() >= _HEADER_BYTES else b""
+        finally:
+            file.xClose()
     except apsw.Error as error:
-        raise PlaceError(
-            f"cannot read {path} ({error}): check who owns the file and its folder"
-        ) from error
-    try:  # a shorter file is none of SQLite's, and reading beyond its end an error
-        start = file.xRead(_HEADER_BYTES, 0) if file.xFileSize() >= _HEADER_BYTES else b""
-    except apsw.Error as error:
-        raise PlaceError(f"cannot read {path} ({error})") from error
-    finally:
-        file.xClose()
+        reason = f"cannot read {path} ({error}): check who owns the file and its folder"
+        raise PlaceError(reason) from error
     return start if start.startswith(b"SQLite format 3\0") else b""
 
 
@@ -121,11 +117,8 @@ class LegacyDatabase:
         """Tables with rows that are not read."""
         sql = "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' ORDER BY name"
         names = [name for (name,) in self._connection.execute(sql) if name.lower() != FIX_TABLE]
-        return [
-            name
-            for name in names
-            if self._connection.execute(f"SELECT EXISTS (SELECT 1 FROM {_quoted(name)})").get
-        ]
+        ask, has_rows = self._connection.execute, "SELECT EXISTS (SELECT 1 FROM {})"
+        return [name for name in names if ask(has_rows.format(_quoted(name))).get]
 
     def refuse_what_it_is_not(self) -> None:
         """Nothing is read from a file of something else, or one that is not sound."""
@@ -136,9 +129,8 @@ class LegacyDatabase:
                 f"columns {', '.join(sorted(_NEEDED_COLUMNS))}). It was left as it is"
             )
         if len(columns) > FIX_HISTORY_COLUMNS_MAX:
-            raise ForeignFileError(
-                f"{self.path}: {FIX_TABLE} has more than {FIX_HISTORY_COLUMNS_MAX} columns"
-            )
+            most = f"more than {FIX_HISTORY_COLUMNS_MAX} columns"
+            raise ForeignFileError(f"{self.path}: {FIX_TABLE} has {most}")
         for (line,) in self._connection.execute(f"PRAGMA quick_check({2**31 - 1})"):
             if line != "ok" and not line.startswith(_HARMLESS):
                 raise DamagedError(_damaged(self.path, line.splitlines()[-1]))
@@ -183,12 +175,10 @@ class LegacyDatabase:
         self._refuse_if_written_to()
 
     def _refuse_if_written_to(self) -> None:
-        if self._unlocked and (
-            _state(self.path) != self._unlocked or size_of(_beside(self.path, "-wal"))
-        ):
-            raise BusyError(
-                f"{self.path} was written to while it was read; nothing was changed, try again"
-            )
+        log = _beside(self.path, "-wal")
+        if self._unlocked and (_state(self.path) != self._unlocked or size_of(log)):
+            reason = "was written to while it was read; nothing was changed, try again"
+            raise BusyError(f"{self.path} {reason}")
 
 
 def _quoted(name: str) -> str:
@@ -229,9 +219,8 @@ def _connect(path: Path, how: str) -> apsw.Connection:
 
 def _refuse_no_database(path: Path) -> None:
     if not path.is_file():
-        raise PlaceError(
-            f"there is no file {path}: name the older database, which was called ai_memory.db"
-        )
+        name_it = "name the older database, which was called ai_memory.db"
+        raise PlaceError(f"there is no file {path}: {name_it}")
     if not header_of(path):
         raise ForeignFileError(
             f"{path} is no SQLite database, or it is encrypted, cut off, or its beginning is "
@@ -323,9 +312,8 @@ class ClaimedDatabase(LegacyDatabase):
         ):
             switch.step(1)  # from here on the file is locked again
             if header_of(self.path)[_CHANGES] != changes or size_of(_beside(self.path, "-wal")):
-                raise BusyError(
-                    f"{self.path} was written to by another program; nothing was changed, try again"
-                )
+                reason = "was written to by another program; nothing was changed, try again"
+                raise BusyError(f"{self.path} {reason}")
             # Before it is a memory, which is its owner's alone, unless a group shared it. It may be
             # somebody else's.
             if not files.is_shared(self.path):
@@ -343,15 +331,15 @@ def claim(path: Path) -> Iterator[ClaimedDatabase]:
         connection.execute("PRAGMA synchronous = FULL").fetchall()
         # Folding its log in, SQLite allows only where nobody else has the file open. In a file
         # without a log nobody needs that: whoever has it open sees what it became.
+        in_use = "is in use by another program: close it, then try again. Nothing was changed"
         try:
-            log = connection.pragma("journal_mode") == "wal"
-            if log and connection.pragma("journal_mode", "delete") == "wal":
-                raise BusyError(_in_use(path))
+            if connection.pragma("journal_mode") == "wal":
+                connection.pragma("journal_mode", "delete")
         except apsw.BusyError as error:
-            raise BusyError(_in_use(path)) from error
+            raise BusyError(f"{path} {in_use}") from error
         connection.execute("BEGIN IMMEDIATE")
         if connection.pragma("journal_mode") == "wal":
-            raise BusyError(_in_use(path))
+            raise BusyError(f"{path} {in_use}")
         if connection.pragma("application_id") == APPLICATION_ID:
             raise ForeignFileError(f"{path} has become a Hardwon memory meanwhile: open it")
         claimed = ClaimedDatabase(path, connection, written_us)
@@ -388,14 +376,9 @@ def play_back(path: Path) -> None:
             connection.execute("SELECT count(*) FROM sqlite_schema").fetchall()
 
 
-def _in_use(path: Path) -> str:
-    return f"{path} is in use by another program: close it, then try again. Nothing was changed"
-
-
 def refuse_unfinished(staged: Path) -> None:
     """A closed memory is one file; with a log beside it, it is not finished."""
     for left in companions(staged):
         if size_of(left):
-            raise StorageError(
-                f"{staged} was not closed properly: {left.name} is left; nothing was changed, try again"
-            )
+            reason = f"was not closed properly: {left.name} is left; nothing was changed, try again"
+            raise StorageError(f"{staged} {reason}")

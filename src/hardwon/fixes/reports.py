@@ -11,7 +11,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date, timedelta
+from datetime import date
+from functools import partial
 from typing import TYPE_CHECKING, Final, Literal
 
 from hardwon import limits
@@ -55,7 +56,9 @@ TREND_TEST: Final = (
 )
 
 WEEKDAYS: Final = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+_FIRST_DAY: Final = date(1970, 1, 1).toordinal()
 _FIRST_WEEKDAY: Final = 3  # 1 January 1970 was a Thursday
+_NOTHING: Final = (0,) * (SUCCEEDED + 1)
 _HOURS: Final = 24
 TEMPORAL_DAYS_MIN: Final = 5
 TEMPORAL_TEST: Final = "exact binomial test, one-sided, Bonferroni-corrected"
@@ -157,10 +160,7 @@ def outcomes(levels: Sequence[int]) -> tuple[int, int, int]:
 def days_between(counts: Mapping[int, Sequence[int]], first: int, last: int) -> tuple[FixDay, ...]:
     """Every day from the first to the last (days since 1970), those without attempts included."""
     return tuple(
-        FixDay(
-            date(1970, 1, 1) + timedelta(days=day),
-            *(outcomes(counts[day]) if day in counts else (0, 0, 0)),
-        )
+        FixDay(date.fromordinal(_FIRST_DAY + day), *outcomes(counts.get(day, _NOTHING)))
         for day in range(first, last + 1)
     )
 
@@ -187,17 +187,8 @@ def issue_trends(days_of_type: Mapping[str, tuple[FixDay, ...]]) -> list[IssueTr
             p_value = min(1.0, 2 * at_least(more, more + less, 0.5) * len(days_of_type))
         changed: Direction = "rising" if sum(after) > sum(before) else "falling"
         direction: Direction = changed if p_value < UNLIKELY_BELOW else "steady"
-        found.append(
-            IssueTrend(
-                name,
-                days,
-                attempts=sum(day.attempts for day in days),
-                earlier=sum(before),
-                later=sum(after),
-                direction=direction,
-                p_value=p_value,
-            )
-        )
+        attempts, earlier, later = sum(day.attempts for day in days), sum(before), sum(after)
+        found.append(IssueTrend(name, days, attempts, earlier, later, direction, p_value))
     return sorted(found, key=lambda trend: (trend.p_value, -trend.attempts, trend.issue_type))
 
 
@@ -229,10 +220,8 @@ def temporal_patterns(hours_of_type: Mapping[str, Sequence[Daily]]) -> list[Temp
         weekdays[name] = Counter((day + _FIRST_WEEKDAY) % 7 for day in {day for day, _ in when})
     comparisons = len(hours_of_type) * (_HOURS + len(WEEKDAYS))
     hour_names = [f"{hour:02}:00 to {hour:02}:59 UTC" for hour in range(_HOURS)]
-    found = [
-        *_unlikely("weekday", weekdays, WEEKDAYS, comparisons),
-        *_unlikely("hour", hours, hour_names, comparisons),
-    ]
+    found = _unlikely("weekday", weekdays, WEEKDAYS, comparisons)
+    found += _unlikely("hour", hours, hour_names, comparisons)
     return sorted(found, key=lambda pattern: (pattern.p_value, pattern.name))
 
 
@@ -257,18 +246,9 @@ def _unlikely(
             p_value = min(1.0, at_least(count, total, expected) * comparisons)
             if p_value < UNLIKELY_BELOW:
                 when = f"at {names[slot]}" if kind == "hour" else f"on {names[slot]}s"
-                found.append(
-                    TemporalPattern(
-                        f"{issue_type} {when}",
-                        kind,
-                        issue_type,
-                        names[slot],
-                        count,
-                        total,
-                        expected,
-                        p_value,
-                    )
-                )
+                shares = (count, total, expected, p_value)
+                pattern = (f"{issue_type} {when}", kind, issue_type, names[slot], *shares)
+                found.append(TemporalPattern(*pattern))
     return found
 
 
@@ -332,9 +312,8 @@ class Fixes(Group):
         by_type = self._days_of("fix.type", limits.ISSUE_TYPES_TESTED_MAX, days, today)
         all_days = self._days_of("fix", 1, days, today).values()
         first = min((min(counts) for counts in all_days), default=today)
-        return issue_trends(
-            {name: days_between(counts, first, today) for name, counts in by_type.items()}
-        )
+        days_of = {name: days_between(counts, first, today) for name, counts in by_type.items()}
+        return issue_trends(days_of)
 
     def _days_of(
         self, scope: str, keys_max: int, days: int, today: int
@@ -344,9 +323,8 @@ class Fixes(Group):
         """
         check_whole_number("days", days, 1, limits.FIX_DAYS_MAX)
         found: dict[str, dict[int, tuple[int, ...]]] = {}
-        for key, day, levels in self._project.store.day_totals(
-            self._project.name, scope, keys_max, today - days + 1
-        ):
+        store, since = self._project.store, today - days + 1
+        for key, day, levels in store.day_totals(self._project.name, scope, keys_max, since):
             if day <= today:
                 found.setdefault(key, {})[day] = levels
         return found
@@ -356,16 +334,15 @@ class Fixes(Group):
         frequent first.
         """
         attempts: Counter[tuple[str, str]] = Counter()
-        for model, item, levels in self._project.store.totals(
-            self._project.name, "fix.model", FIX_PAIRS_MAX
-        ):
+        totals = self._project.store.totals(self._project.name, "fix.model", FIX_PAIRS_MAX)
+        for model, item, levels in totals:
             attempts[model, item.partition(BETWEEN_NAMES)[0]] += sum(levels)
         most = sorted(attempts, key=lambda cell: (-attempts[cell], cell))[:FIX_CELLS_MAX]
         known = self._project.knowledge
         odds_of = ((cell, known.fix_odds(None, *cell, None)) for cell in most)
         return [
-            FixCell(*cell, its.attempts, its.applied, its.verified, its.p_success)
-            for cell, its in odds_of
+            FixCell(*cell, odds.attempts, odds.applied, odds.verified, odds.p_success)
+            for cell, odds in odds_of
         ]
 
     def fixers(self) -> list[FixerRecord]:
@@ -393,11 +370,9 @@ class Fixes(Group):
         """
         from hardwon.memory import cleanup
 
-        before_us, *_ = check_all(
-            lambda: cleanup.days_ago(self._project.now(), "older_than_days", older_than_days),
-            dry_run=dry_run,
-            by=by,
-        )
+        now = self._project.now()
+        read_age = partial(cleanup.days_ago, now, "older_than_days", older_than_days)
+        before_us, *_ = check_all(read_age, dry_run=dry_run, by=by)
         return cleanup.compress(self._project, before_us, by, dry_run, progress)
 
     @property
