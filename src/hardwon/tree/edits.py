@@ -200,11 +200,8 @@ class Edits:
             return
         if read.redacted:
             self.told.secrets.append(file.path)
-            _log.warning(
-                "%s/%s holds a secret: the memory does not, but the file still does",
-                self._tree.root,
-                file.path,
-            )
+            text = "%s/%s holds a secret: the memory does not, but the file still does"
+            _log.warning(text, self._tree.root, file.path)
         if current and before and same_memory(before, read, timed):
             index.move(current, file)  # only written differently
         elif current:
@@ -242,11 +239,9 @@ class Edits:
         of another.
         """
         index = self._tree.index(writer)
-        before = [
-            past.record_id
-            for past in index.at(file.folder, file.name)
-            if past.state == PAST and past.digest == file.digest and past.record_id
-        ]
+        past = (known for known in index.at(file.folder, file.name) if known.state == PAST)
+        before = [known.record_id for known in past if known.digest == file.digest]
+        before = list(filter(None, before))
         if before and not index.has_file(before[0]):
             record_id = before[0]
         else:
@@ -261,22 +256,14 @@ class Edits:
                 return False
             if done.added and read.metadata.source.author != Source().author:
                 # anybody may write a name into a file
-                came = Event(
-                    record_id=record_id, kind="imported", at=self._tree.clock(), by=BY_TREE
-                )
-                happen(writer, self._tree.project, came)
+                self._note(writer, record_id, "imported")
         if not self._bring_back(writer, record_id):
             self._leave_alone(file.path, "was archived: its memory stays so")
             return False
         index.plant([file._replace(record_id=record_id)])
         if instead_of:
-            self._happen(
-                writer,
-                instead_of,
-                "superseded",
-                replaced_by=record_id,
-                reason="its file was edited",
-            )
+            about = {"replaced_by": record_id, "reason": "its file was edited"}
+            self._happen(writer, instead_of, "superseded", **about)
         return True
 
     def _bring_back(self, writer: Writer, record_id: str) -> bool:
@@ -298,11 +285,13 @@ class Edits:
 
     def _happen(self, writer: Writer, file: File, kind: EventKind, **more: str) -> None:
         """Something happens to the record of a file, which no longer is its file."""
-        event = Event(
-            record_id=file.record_id, kind=kind, at=self._tree.clock(), by=BY_TREE, **more
-        )
-        happen(writer, self._tree.project, event)
+        self._note(writer, file.record_id, kind, **more)
         self._tree.index(writer).make_past(file)
+
+    def _note(self, writer: Writer, record_id: str, kind: EventKind, **more: str) -> None:
+        at = self._tree.clock()
+        event = Event(record_id=record_id, kind=kind, at=at, by=BY_TREE, **more)
+        happen(writer, self._tree.project, event)
 
     def _note_absence(self, writer: Writer, folder: str, file: File, restoring: bool) -> None:
         index = self._tree.index(writer)
@@ -337,9 +326,8 @@ class Edits:
             in_folder = values_in(file.folder)
             placed = {**keys, **in_folder}
             if self._tree.router.route(placed).folder == file.folder:
-                if other := [
-                    name for name, value in in_folder.items() if keys.get(name, value) != value
-                ]:
+                other = [name for name in in_folder if keys.get(name, placed[name]) != placed[name]]
+                if other:
                     reason = f"says another {other[0]} than its folder, which counts: move it there"
                     self._leave_alone(file.path, reason)
                 keys = placed

@@ -364,9 +364,8 @@ def _read_time(stated: object, name: str) -> datetime | None:
         if isinstance(stated, int):
             return parse_time(stated)
         if stamp:
-            return parse_time(
-                datetime.strptime("".join(stamp.groups()), "%Y%m%d%H%M%S").replace(tzinfo=UTC)
-            )
+            at = datetime.strptime("".join(stamp.groups()), "%Y%m%d%H%M%S")  # noqa: DTZ007
+            return parse_time(at.replace(tzinfo=UTC))
     return None
 
 
@@ -385,14 +384,11 @@ def given_keys(keys: Mapping[str, Any]) -> dict[str, Any]:
 def says(payload: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
     """Whether a memory has these keys with these values."""
     kept = {**payload.get("metadata", {}), **payload}
-    return all(
-        name in kept
-        and (
-            kept[name] == value
-            or (spelled(value) is not None and spelled(value) == spelled(kept[name]))
-        )
-        for name, value in wanted.items()
-    )
+    for name, value in wanted.items():
+        is_spelled = spelled(value) is not None and spelled(value) == spelled(kept.get(name))
+        if name not in kept or not (kept[name] == value or is_spelled):
+            return False
+    return True
 
 
 def same_memory(one: Record, other: Experience, same_time: bool) -> bool:

@@ -136,9 +136,7 @@ class Mirror(ProjectListener):
             if (usual := Experience(**made)).has_route:
                 return usual
         except InvalidInputError as error:
-            if any(
-                problem_there.field in ("content", "summary") for problem_there in error.problems
-            ):
+            if {"content", "summary"} & {refused.field for refused in error.problems}:
                 raise
         return Experience(**made, own_schema=True)
 
@@ -185,13 +183,11 @@ class Mirror(ProjectListener):
         return longer
 
     def _tell_unwritten(self, folder: str, error: OSError) -> None:
-        _log.warning(
+        text = (
             "the memory is kept, but its file in %s/%s could not be written (%s); it is written "
-            "when the memory is next opened",
-            self.root,
-            folder,
-            error.strerror or error,
+            "when the memory is next opened"
         )
+        _log.warning(text, self.root, folder, error.strerror or error)
 
     def put(self, plantings: Sequence[FileContent]) -> None:
         """Writes the files of many records, after the transaction that keeps them; one alone was
@@ -235,9 +231,8 @@ class Mirror(ProjectListener):
         try:
             self.files.sync()
         except OSError as error:  # what is due stays due
-            _log.warning(
-                "the tree at %s could not be synced: %s", self.root, error.strerror or error
-            )
+            reason = error.strerror or error
+            _log.warning("the tree at %s could not be synced: %s", self.root, reason)
             return False
         return True
 
@@ -303,9 +298,8 @@ class Mirror(ProjectListener):
         the same, replaced where it is not whole, and otherwise somebody else's: the record gets
         another name.
         """
-        wanted = FileContent(
-            folder, file.name, file_text(record.to_json(), f"{folder}/{file.name}")
-        )
+        data = file_text(record.to_json(), f"{folder}/{file.name}")
+        wanted = FileContent(folder, file.name, data)
         try:
             read, seen = self.files.read(folder, file.name)
             there = wanted._replace(data=read, seen=seen)
@@ -412,9 +406,10 @@ class Mirror(ProjectListener):
         if not looked_at and not unsure:
             return files, folders
         doubtful = [match for match in files if looked_at or match.folder in unsure]
+        pairs = zip(doubtful, self.payloads(doubtful), strict=True)
         wrong = {
             match.key
-            for match, payload in zip(doubtful, self.payloads(doubtful), strict=True)
+            for match, payload in pairs
             if not says(payload, looked_at | unsure.get(match.folder, {}))
         }
         return [match for match in files if match.key not in wrong], folders
@@ -531,12 +526,8 @@ class MemoryTree(Group):
             index.plant_tree(Tree(secrets.token_hex(MARK_BYTES), routes, ""))
         mirror = self.mirror
         assert mirror is not None  # noqa: S101  # for type checkers: it was just made
-        check_that(
-            schema is None or mirror.routes == routes,
-            "schema",
-            schema,
-            "the schema that this tree was made with, or none",
-        )
+        allowed = "the schema that this tree was made with, or none"
+        check_that(schema is None or mirror.routes == routes, "schema", schema, allowed)
         return mirror
 
     def sync(self) -> Synced:
@@ -545,11 +536,8 @@ class MemoryTree(Group):
         """
         mirror = self.mirror
         if mirror is None:
-            raise InvalidInputError.one(
-                "memory",
-                self._project.store.location,
-                "a memory with a tree of files: tree.make gives it one",
-            )
+            allowed = "a memory with a tree of files: tree.make gives it one"
+            raise InvalidInputError.one("memory", self._project.store.location, allowed)
         return mirror.sync()
 
     def hotspots(
@@ -567,19 +555,13 @@ class MemoryTree(Group):
     def _find_branches(self) -> Branch:
         """What lies where, under the name of the memory; an empty branch where nothing is."""
         path = self._project.place.path
-        return topology.make_branch(
-            self._count_folders(), files.home_of(path).name if path else self._project.name
-        )
+        name = files.home_of(path).name if path else self._project.name
+        return topology.make_branch(self._count_folders(), name)
 
     def _reflect(self) -> Reflection:
         """What the experiences add up to, with the newest of them."""
-        newest = self._project.store.page(
-            self._project.name,
-            Filters(kind="experience"),
-            None,
-            topology.RECENT_SHOWN,
-            trusted=True,
-        )
+        store, name, filters = self._project.store, self._project.name, Filters(kind="experience")
+        newest = store.page(name, filters, None, topology.RECENT_SHOWN, trusted=True)
         reflection = topology.reflect_on(self._count_folders())
         return replace(reflection, recent=[record_of(stored) for stored in newest])
 

@@ -175,23 +175,18 @@ def _number_test(text: str, where: str) -> tuple[_Test, str] | None:
     """
     if text.startswith((">", "<")):
         if not (spelling := _PREDICATE.fullmatch(text)):
-            raise InvalidInputError.one(
-                where, text, "a comparison with a number, such as >100, >=1.5, <-3 or <=50"
-            )
+            allowed = "a comparison with a number, such as >100, >=1.5, <-3 or <=50"
+            raise InvalidInputError.one(where, text, allowed)
         bound, comparison = Decimal(spelling[2]), _COMPARISONS[spelling[1]]
         compare = getattr(operator, comparison.replace("te", "e"))
-        return (
-            lambda _, number: number is not None and compare(number, bound),
-            f"{comparison}_{_plainly(bound)}",
-        )
+        name = f"{comparison}_{_plainly(bound)}"
+        return lambda _, number: number is not None and compare(number, bound), name
     if ends := _RANGE.fullmatch(text):
         low, high = Decimal(ends[1]), Decimal(ends[2])
         allowed = f"a range from the smaller number to the larger; the text itself is written r/{re.escape(text)}/"
         check_that(low <= high, where, text, allowed)
-        return (
-            lambda _, number: number is not None and low <= number <= high,
-            f"{_plainly(low)}-{_plainly(high)}",
-        )
+        name = f"{_plainly(low)}-{_plainly(high)}"
+        return lambda _, number: number is not None and low <= number <= high, name
     return None
 
 
@@ -203,9 +198,8 @@ def _regex_test(branch: str, where: str) -> _Test:
             warnings.simplefilter("error")  # of what the next Python may read in another way
             match = re.compile(branch[2:-1]).fullmatch
     except (re.error, OverflowError, RecursionError, Warning) as error:
-        raise InvalidInputError.one(
-            where, branch, f"a regular expression that Python knows ({error})"
-        ) from None
+        allowed = f"a regular expression that Python knows ({error})"
+        raise InvalidInputError.one(where, branch, allowed) from None
     allowed = (
         "a simpler regular expression: few open repeats, and none of a group; a hostile value "
         "could keep this one busy for ever"
@@ -391,9 +385,8 @@ def _compile(
     for branch, rest in branches.items():
         text = spelled(branch)
         if text is None or len(text) > BRANCH_CHARS_MAX:
-            raise InvalidInputError.one(
-                where, branch, f"a branch of at most {BRANCH_CHARS_MAX} characters"
-            )
+            allowed = f"a branch of at most {BRANCH_CHARS_MAX} characters"
+            raise InvalidInputError.one(where, branch, allowed)
         inside = f"{where}.{text}"
         node.add(text, _compile(rest, inside, (*above, name), counted), inside)
     return node
@@ -477,9 +470,7 @@ class Coherence:
         if not isinstance(about, str) or not about:
             about = content[: limits.SUMMARY_FROM_CONTENT_CHARS] if isinstance(content, str) else ""
         moment, stamp = packet.get("timestamp"), ""
-        with suppress(
-            ValueError
-        ):  # no time: it stays in the memory, the file is named by the clock
+        with suppress(ValueError):  # no time: the file is named by the clock
             at = datetime.fromisoformat(moment) if isinstance(moment, str) else moment
             if isinstance(at, datetime):
                 stamp = _stamp(at if at.utcoffset() is not None else at.replace(tzinfo=UTC))
@@ -581,14 +572,8 @@ def _read_value(packet: Mapping[str, Any], key: str) -> object:
     """
     if "~" not in key or not _HASHED.fullmatch(key):
         return packet.get(key)
-    return next(
-        (
-            value
-            for name, value in packet.items()
-            if isinstance(name, str) and safe_key(name) == key
-        ),
-        None,
-    )
+    named = ((name, value) for name, value in packet.items() if isinstance(name, str))
+    return next((value for name, value in named if safe_key(name) == key), None)
 
 
 def _fill(parts: _Parts, read: Callable[[str], object]) -> str:
@@ -602,10 +587,8 @@ def _fill(parts: _Parts, read: Callable[[str], object]) -> str:
         if value is None:
             value = part.default
         if value is None:
-            raise _Unroutable(
-                MISSING_METADATA,
-                Problem(part.key, ABSENT, "a value; the schema's template needs one"),
-            )
+            problem = Problem(part.key, ABSENT, "a value; the schema's template needs one")
+            raise _Unroutable(MISSING_METADATA, problem)
         if (text := spelled(value)) is None:
             raise _Unroutable(NO_MATCH, Problem(part.key, value, "text, a number, true or false"))
         texts.append(safe_segment(text))
@@ -673,9 +656,8 @@ def _branches_for(value: str) -> list[str]:
     is named so.
     """
     if predicate := _PREDICATE_NAME.fullmatch(value):
-        sign = {"g": ">", "l": "<"}[predicate[1]] + (
-            "=" if "e" in predicate[2] else ""
-        )  # once it was ge_
+        sign = {"g": ">", "l": "<"}[predicate[1]]
+        sign += "=" if "e" in predicate[2] else ""  # once it was ge_
         return [value, f"{sign}{predicate[3]}"]
     text = f"r/{re.escape(value)}/"  # for one that would mean something else as a branch
     if ends := _RANGE.fullmatch(value):
@@ -704,9 +686,7 @@ def describe_reflection(
     nothing, and areas are named with the keys of their folders.
     """
     keyed = {
-        name_area(path): "/".join(
-            part for part in path.split("/") if not part.startswith("outcome=")
-        )
+        name_area(path): "/".join(part for part in path.split("/") if "outcome=" not in part[:8])
         for path in folders
     }
     hotspots, strengths = (

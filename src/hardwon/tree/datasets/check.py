@@ -173,12 +173,12 @@ class Report:
     @lazy
     def errors(self) -> tuple[Fault, ...]:
         """Those that keep a memory from being stored."""
-        return tuple(problem for problem in self.problems if problem.severity == "error")
+        return tuple(fault for fault in self.problems if fault.severity == "error")
 
     @lazy
     def warnings(self) -> tuple[Fault, ...]:
         """Those that make the data set unlike a real one."""
-        return tuple(problem for problem in self.problems if problem.severity == "warning")
+        return tuple(fault for fault in self.problems if fault.severity == "warning")
 
     def to_dict(self) -> dict[str, Any]:
         """Everything, as JSON can hold it."""
@@ -191,10 +191,11 @@ class Report:
         }
 
     def __str__(self) -> str:
-        first = (
-            f"{counted(self.total, 'memory', 'memories')}: {counted(len(self.errors), 'error')}, "
-            f"{counted(len(self.warnings), 'warning')}"
+        errors, warnings = (
+            counted(len(self.errors), "error"),
+            counted(len(self.warnings), "warning"),
         )
+        first = f"{counted(self.total, 'memory', 'memories')}: {errors}, {warnings}"
         problems = _list_first((*self.errors, *self.warnings))
         return "\n".join([first, *map(str, self.distributions), *problems])
 
@@ -216,12 +217,10 @@ class DatasetLoaded:
 
     def __str__(self) -> str:
         done = "would be stored" if self.dry_run else "stored"
-        refused = self.total - self.stored - self.present
-        before = f", {self.present} loaded before" if self.present else ""
-        first = (
-            f"{self.stored} of {counted(self.total, 'memory', 'memories')} {done}{before}, "
-            f"{refused or 'none'} rejected"
-        )
+        done += f", {self.present} loaded before" if self.present else ""
+        refused = (self.total - self.stored - self.present) or "none"
+        of_all = counted(self.total, "memory", "memories")
+        first = f"{self.stored} of {of_all} {done}, {refused} rejected"
         return "\n".join([first, *_list_first(self.rejected)])
 
 
@@ -259,8 +258,8 @@ def validate(source: Any) -> Report:
     total, shares = len(entries.values), measure_shares(sorts)
     for share in shares:
         if share.within is False:
-            least, most = 100 * share.least, 100 * share.most
-            wrong = f"is {100 * share.share:.1f} % where {least:.0f} to {most:.0f} % are realistic"
+            usual = f"{100 * share.least:.0f} to {100 * share.most:.0f} %"
+            wrong = f"is {100 * share.share:.1f} % where {usual} are realistic"
             remedy = f"have {'more' if share.share < share.least else 'fewer'} of them"
             problems.append(Fault(None, share.field, share.name, wrong, remedy, "warning"))
     return Report(total, tuple(problems), tuple(shares))
@@ -281,7 +280,7 @@ def _text_under(entry: Mapping[Any, Any], name: str | None) -> str | None:
 
 def _find_none(entries: DatasetEntries) -> list[Fault]:
     remedy = "fill the list, or name the file that holds it"
-    return [] if entries.values else [Fault(None, "data set", "[]", "holds no memory", remedy)]
+    return [] if entries.values else [_fault("data set", [], "holds no memory", remedy)]
 
 
 def load_dataset(
@@ -346,11 +345,10 @@ def _judge(
     contents: dict[str, int] = {}
     times: Counter[str] = Counter()
     for index, entry in enumerate(entries.values):
+        record, faults = check(entry, begin + timedelta(microseconds=index), author)
         if index in entries.unreadable:
             remedy = "write one JSON object per line, each key once"
             record, faults = None, [_fault("entry", entry, entries.unreadable[index], remedy)]
-        else:
-            record, faults = check(entry, begin + timedelta(microseconds=index), author)
         if record and author:
             text = json.dumps([author, entry], sort_keys=True, default=str)
             times[text] += 1
@@ -391,11 +389,8 @@ def check(
         return None, [_fault("entry", entry, wrong, remedy)]
     envelope = {"author": author} if author is not None else {}
     envelope |= {key: entry[key] for key in _ENVELOPE if key in entry}
-    keys = {
-        key: value
-        for key, value in entry.items()
-        if key not in envelope and (value is not None or key in _RESERVED)
-    }
+    rest = ((key, value) for key, value in entry.items() if key not in envelope)
+    keys = {key: value for key, value in rest if value is not None or key in _RESERVED}
     faults = [*_check_content(keys), *_check_route(keys), *_check_summary(keys), *_check_keys(keys)]
     at_fault = {fault.field for fault in faults if fault.severity == "error"}
     try:
@@ -406,10 +401,10 @@ def check(
         check_that(size <= _BYTES_MAX, "entry", f"{size} bytes", allowed)
         return None if at_fault else record, faults
     except InvalidInputError as error:
+        unnamed = (problem for problem in error.problems if problem.field not in at_fault)
         refused = [
             _fault(problem.field, problem.value, "is not allowed", f"give {problem.allowed}")
-            for problem in error.problems
-            if problem.field not in at_fault
+            for problem in unnamed
         ]
         names = {fault.field for fault in refused}
         return None, [fault for fault in faults if fault.field not in names] + refused

@@ -126,10 +126,8 @@ class _Demo:
     def _make_trajectory(self, story: Story, progress: float) -> dict[str, Any]:
         issue, solved = story["issue_type"].lower(), self._turns_out(story["ease"], progress)
         failed = f"FAILED tests/test_{issue}.py - AssertionError: {story['wrong']}"
-        steps = [Step(action="pytest -x", observation=failed, reward=0.0)]
-        steps.append(Step(action=story["useless"], observation=failed, reward=-0.1))
-        if solved:
-            steps.append(Step(action=story["cure"], observation="", reward=0.0))
-            steps.append(Step(action="pytest -x", observation="12 passed", reward=0.9))
+        done = [("pytest -x", failed, 0.0), (story["useless"], failed, -0.1)]
+        done += [(story["cure"], "", 0.0), ("pytest -x", "12 passed", 0.9)] if solved else []
+        steps = [Step(action=what, observation=seen, reward=gain) for what, seen, gain in done]
         task = f"make the tests of {issue} pass"
         return {"task": task, "steps": steps, "final_reward": 1.0 if solved else 0.1}

@@ -23,7 +23,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
@@ -79,18 +79,18 @@ def generate(size: int | str = "medium", seed: int = 0) -> list[dict[str, Any]]:
     check_whole_number("seed", seed, 0, limits.JSON_INT_ABS_MAX)
     random = Random(seed)
     writer = MemoryWriter(random)
-    sorts = [sort for sort, number in plan(count).items() for _ in range(number)]
-    memories = []
-    for sort in sorts:
+    memories: list[dict[str, Any]] = []
+    for sort in [sort for sort, number in plan(count).items() for _ in range(number)]:
         content, summary = writer.write(
-            " ".join(part for part in (sort.outcome, sort.tool, sort.value) if part)
+            " ".join(filter(None, (sort.outcome, sort.tool, sort.value)))
         )
-        keys = {"tool": sort.tool, sort.key or "": sort.value}
-        routing = {key: value for key, value in keys.items() if value}
-        memories.append(
-            {"content": content, "outcome": sort.outcome, **routing, "summary": summary}
-        )
-    return _shuffle(random, memories)
+        memory = {"content": content, "outcome": sort.outcome, "tool": sort.tool}
+        memory |= {sort.key: sort.value} if sort.key else {}
+        memory["summary"] = summary
+        memories.append({key: value for key, value in memory.items() if value})
+    # by `random()` alone: it is the one method whose results Python promises to keep
+    order = [(random.random(), number) for number in range(count)]
+    return [memories[number] for _, number in sorted(order)]
 
 
 def plan(size: int) -> dict[MemorySort, int]:
@@ -161,27 +161,17 @@ def split(
     return counts
 
 
-def _shuffle(random: Random, items: Iterable[T]) -> list[T]:
-    """By `random()` alone: it is the one method whose results Python promises to keep."""
-    return [
-        item for _, _, item in sorted((random.random(), n, item) for n, item in enumerate(items))
-    ]
-
-
 @cache
 def _words() -> tuple[
     dict[str, list[dict[str, list[str]]]], dict[str, tuple[int, int]], dict[str, list[list[str]]]
 ]:
     """The group of entries that each slot is filled from, the numbers, and the wordings."""
-    folder = files(__package__)
     areas, words = (
-        json.loads((folder / f"{name}.json").read_text("utf-8")) for name in ("areas", "words")
+        json.loads((files(__package__) / f"{name}.json").read_text("utf-8"))
+        for name in ("areas", "words")
     )
-    return (
-        {slot: group for group in [areas, *words["groups"].values()] for slot in group[0]},
-        words["numbers"],
-        words["wordings"],
-    )
+    groups = {slot: group for group in [areas, *words["groups"].values()] for slot in group[0]}
+    return groups, words["numbers"], words["wordings"]
 
 
 def _pick(random: Random, items: Sequence[T]) -> T:
