@@ -17,7 +17,7 @@ from copy import deepcopy
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from hardwon import limits
 from hardwon.errors import InvalidInputError, PlaceError
@@ -62,11 +62,9 @@ def adopt(
     adopted, episodes = _read_records(source, author)
     state = _AdoptedState(adopted)
     # Of the same source: nobody's file takes the place of what another one says.
-    known = [
-        other
-        for other in map(_AdoptedState, _find_adoptions(memory))
-        if other.author == state.author and memory.get(adopted.id) is None
-    ]
+    is_known = memory.get(adopted.id) is not None
+    states = [] if is_known else map(_AdoptedState, _find_adoptions(memory))
+    known = [other for other in states if other.author == state.author]
     replaced = [other.id for other in known if _is_later(state, other)]
     is_stale = not replaced and any(_is_later(other, state) for other in known)
     records: list[AnyRecord] = [one for one in episodes if not _is_export(memory, one)]
@@ -82,10 +80,8 @@ def adopt(
 
 def _is_export(memory: Memory, episode: Episode) -> bool:
     """Whether an episode of a file is the memory's own: then the file was exported from here."""
-    at = episode.metadata.context.timestamp
-    same_moment = memory.browse(
-        kind="episode", task_id=episode.task_id, since=at, until=at + _MOMENT
-    )
+    at, task = episode.metadata.context.timestamp, episode.task_id
+    same_moment = memory.browse(kind="episode", task_id=task, since=at, until=at + _MOMENT)
     return any(
         isinstance(own, Episode) and not is_derived(own.id) and _key(own) == _key(episode)
         for own in same_moment
@@ -124,27 +120,23 @@ def export_agent_memory(
 
 def _read_records(path: Path, author: str) -> tuple[Adopted, list[Episode]]:
     """What a file becomes: the record of all that it has added up, and the episodes of its log."""
-    content, written_us = files.read_object(
-        path, limits.TRAINING_FILE_BYTES_MAX, "a training memory", allow_inf_nan=True
-    )
+    what, most = "a training memory", limits.TRAINING_FILE_BYTES_MAX
+    content, written_us = files.read_object(path, most, what, allow_inf_nan=True)
     try:
         raw = {name: value for name, value in content.items() if value is not None}
         log = TrainingMemory.model_validate(raw).episode_log
         # no longer than a saved one ever is: what came before is in its counts
+        newest = slice(-limits.TRAINING_EPISODES_STORED, None)
         if log:
-            raw["episode_log"] = raw["episode_log"][-limits.TRAINING_EPISODES_STORED :]
+            raw["episode_log"] = raw["episode_log"][newest]
         source = Source(author=author)
-        episodes = list(_make_episodes(log[-limits.TRAINING_EPISODES_STORED :], source))
+        episodes = list(_make_episodes(log[newest], source))
         times = [episode.metadata.context.timestamp for episode in episodes]
         moment = Moment(timestamp=max(times, default=from_us(written_us)))
-        data = _pack(raw)
+        data, metadata = _pack(raw), Metadata(source=source, context=moment)
         as_text = json.dumps(data, sort_keys=True)
-        adopted = Adopted(
-            id=derived_id(TRAINING_MEMORY, "memory", source.author, as_text),
-            origin=TRAINING_MEMORY,
-            data=data,
-            metadata=Metadata(source=source, context=moment),
-        )
+        adopted_id = derived_id(TRAINING_MEMORY, "memory", source.author, as_text)
+        adopted = Adopted(id=adopted_id, origin=TRAINING_MEMORY, data=data, metadata=metadata)
     except InvalidInputError as error:
         raise InvalidInputError(error.problems, path.name) from None
     return adopted, episodes
@@ -173,9 +165,7 @@ def _pack(raw: dict[str, Any]) -> dict[str, Any]:
     """
     rest = deepcopy(raw)
     log, history = rest.pop("episode_log", []), rest.pop("score_history", {})
-    scores = {
-        task: " ".join(repr(float(one)) for one in listed) for task, listed in history.items()
-    }
+    scores = {task: " ".join(repr(float(one)) for one in some) for task, some in history.items()}
     for entry in log:
         entry.pop("summary", None)
     data = {"memory": rest, "scores": scores, "log": log}
@@ -256,12 +246,9 @@ def _is_later(new: _AdoptedState, old: _AdoptedState) -> bool:
 def _find_adoptions(memory: Memory, *, trusted: bool = False) -> Iterator[Adopted]:
     """Training memories that were adopted; `trusted`: of no source that was rolled back."""
     for record in readable(memory._project.pages(Filters(kind="adopted"), trusted=trusted)):
-        if (
-            isinstance(record, Adopted)
-            and record.origin == TRAINING_MEMORY
-            and record.metadata.validation.status != "archived"
-        ):
-            yield record
+        is_ours = isinstance(record, Adopted) and record.origin == TRAINING_MEMORY
+        if is_ours and record.metadata.validation.status != "archived":
+            yield cast("Adopted", record)
 
 
 def _key(record: Episode) -> _EpisodeKey:
@@ -282,17 +269,12 @@ def _make_part(episode: Episode) -> AgentMemory:
     """What training memory would have made of an episode."""
     log = {
         "timestamp": episode.metadata.context.timestamp.isoformat(),
-        "task_id": episode.task_id,
-        "score": episode.score,
-        "steps": episode.steps,
+        **episode.model_dump(include={"task_id", "score", "steps"}),
         "summary": episode.trajectory_summary,
     }
+    usual = {"task_id": episode.task_id, "lesson": shape.NO_LESSON}
     cards = [
-        {
-            **card.model_dump(),
-            "task_id": card.task_id or episode.task_id,
-            "lesson": card.lesson or shape.NO_LESSON,
-        }
+        {name: value or usual.get(name, value) for name, value in card.model_dump().items()}
         for card in episode.mistake_cards
     ]
     return shape.make_part(log, episode.mistakes, episode.successes, cards)

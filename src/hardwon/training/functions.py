@@ -50,6 +50,15 @@ MAX_RULES_PER_TASK = limits.TRAINING_RULES_PER_TASK
 CONSOLIDATION_EVERY = limits.CONSOLIDATE_EVERY_EPISODES
 
 _NAMED_MAX: Final = 5  # places that a warning names
+# what goes wrong where a caller's dict is no training memory
+_WRONG_DICT: Final = (
+    ArithmeticError,
+    AttributeError,
+    LookupError,
+    RecursionError,
+    TypeError,
+    ValueError,
+)
 _KEYS: Final = shape.empty().keys() - {"last_consolidated_at"}
 _EMPTY: Final = encode(shape.empty())
 Where = str | os.PathLike[str]
@@ -212,14 +221,7 @@ def _using(memory: Any) -> Iterator[None]:
             yield
         except HardwonError:
             raise
-        except (
-            ArithmeticError,
-            AttributeError,
-            LookupError,
-            RecursionError,
-            TypeError,
-            ValueError,
-        ) as error:
+        except _WRONG_DICT as error:
             allowed = f"a training memory, as new_agent_memory() makes it ({error!r})"
             raise InvalidInputError.one("memory", memory, allowed) from error
 
@@ -287,21 +289,17 @@ def build_memory_context(
             task = name_task(task)
         lines = ["## MEMORY FROM PAST EPISODES"]
         if task:
-            lines += _section(
-                f"Rules for {task}:", _last(memory["task_rules"].get(task, []), rules_max)
-            )
+            rules = _last(memory["task_rules"].get(task, []), rules_max)
+            lines += _section(f"Rules for {task}:", rules)
         lines += _section("General rules (all tasks):", _last(memory["global_rules"], rules_max))
-        lines += _section(
-            "Mistakes to avoid:", [f"AVOID: {mistake}" for mistake in memory["mistakes"][-3:]]
-        )
-        lines += _section(
-            "Structured mistake cards:",
-            [
-                f"[{card.get('mistake_type', 'mistake')}, seen {shape.whole(card.get('seen_count'), 1)}x] "
-                f"{card.get('lesson', '')} Evidence: {card.get('evidence', '')}"
-                for card in _best_cards(memory, 3)
-            ],
-        )
+        mistakes = [f"AVOID: {mistake}" for mistake in memory["mistakes"][-3:]]
+        lines += _section("Mistakes to avoid:", mistakes)
+        cards = [
+            f"[{card.get('mistake_type', 'mistake')}, seen {shape.whole(card.get('seen_count'), 1)}x] "
+            f"{card.get('lesson', '')} Evidence: {card.get('evidence', '')}"
+            for card in _best_cards(memory, 3)
+        ]
+        lines += _section("Structured mistake cards:", cards)
         if task:
             recent = [
                 f"Score {episode.get('score', 0.0):.2f} in {episode.get('steps', 0)} steps: "
@@ -374,10 +372,9 @@ def _llm_consolidate(memory: AgentMemory, api_key: str) -> AgentMemory:
     episodes = []
     for number, logged in enumerate(log):
         with suppress(HardwonError):  # one that no record can hold
-            score = float(logged.get("score", 0.0))
             episode = Episode(
                 task_id=logged.get("task_id", "unknown"),
-                score=min(max(score, 0.0), 1.0),
+                score=min(max(float(logged.get("score", 0.0)), 0.0), 1.0),
                 trajectory_summary=redact(str(logged.get("summary", "")))[0],
                 # in the order of the log
                 metadata=Metadata(context=Moment(timestamp=from_us(number))),

@@ -48,16 +48,13 @@ class EpisodeInput:
             "steps": self._read("steps", fields.get("steps", 0), _read_count, "0 or more", 0),
             "summary": self._read_text("trajectory_summary", fields.get("trajectory_summary")),
         }
-        mistakes, successes = (
-            [
-                self._read_text(f"{name}.{number}", item)
-                for number, item in enumerate(self._list_items(name, fields.get(name)))
-                if item is not None
-            ]
-            for name in ("mistakes", "successes")
-        )
+        mistakes, successes = (self._read_texts(name, fields) for name in ("mistakes", "successes"))
         cards = list(self._read_cards(fields.get("mistake_cards"), task))
         return make_part(log, mistakes, successes, cards)
+
+    def _read_texts(self, name: str, fields: Mapping[str, Any]) -> list[str]:
+        items = enumerate(self._list_items(name, fields.get(name)))
+        return [self._read_text(f"{name}.{at}", item) for at, item in items if item is not None]
 
     def _read(
         self, field: str, value: Any, read: Callable[[Any], Any], allowed: str, otherwise: Any
@@ -104,11 +101,8 @@ class EpisodeInput:
             fields = self._read_fields(field, {"lesson": item} if isinstance(item, str) else item)
             if fields is None:
                 continue
-            card = {
-                name: _make_plain(fields[name])
-                for name in CARD_FIELDS
-                if fields.get(name) is not None
-            }
+            known = {name: fields.get(name) for name in CARD_FIELDS}
+            card = {name: _make_plain(part) for name, part in known.items() if part is not None}
             # evidence is often a log; no more of it than is kept has to be looked at
             for name in ("evidence", "lesson"):
                 if isinstance(card.get(name), str):

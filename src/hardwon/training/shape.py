@@ -29,6 +29,7 @@ AVOID_BELOW: Final = 0.50
 NO_LESSON: Final = "Avoid repeating this failure."  # of a card that has none
 
 CARD_FIELDS: Final = tuple(MistakeCard.model_fields)
+_ENDS: Final = ("first", "last")
 _CARD_COUNTS: Final = {"seen_count": 1, "first_seen_episode": 0, "last_seen_episode": 0}
 # Episodes in the log of a memory that is not saved in between: the log is cut when it is saved, and
 # a run that never saves must not fill the machine's memory.
@@ -59,23 +60,15 @@ def make_part(
 ) -> AgentMemory:
     """What an episode adds, as a memory. One whose score is None leaves its lessons alone."""
     task, score = log["task_id"], log["score"]
-    part = empty() | {
-        "total_episodes": 1,
-        "mistakes": mistakes,
-        "mistake_cards": [
-            {**card, "seen_count": 1, "first_seen_episode": 1, "last_seen_episode": 1}
-            for card in cards
-        ],
-        "successes": successes,
-    }
+    seen = {"seen_count": 1, "first_seen_episode": 1, "last_seen_episode": 1}
+    seen_cards = [{**card, **seen} for card in cards]
+    part = empty() | {"total_episodes": 1, "mistakes": mistakes, "mistake_cards": seen_cards}
+    part["successes"] = successes
     if score is not None:
         works = [f"[WORKS] {success}" for success in successes if score >= WORKS_FROM]
         avoid = [f"[AVOID] {mistake}" for mistake in mistakes if score < AVOID_BELOW]
-        part |= {
-            "task_rules": {task: works + avoid},
-            "episode_log": [log],
-            "score_history": {task: [score]},
-        }
+        part |= {"task_rules": {task: works + avoid}, "score_history": {task: [score]}}
+        part["episode_log"] = [log]
     return part
 
 
@@ -146,9 +139,7 @@ def add_card(cards: list[dict[str, Any]], card: dict[str, Any], before: int) -> 
     `before`.
     """
     seen = whole(card.get("seen_count"), 1)
-    first, last = (
-        before + whole(card.get(name), 0) for name in ("first_seen_episode", "last_seen_episode")
-    )
+    first, last = (before + whole(card.get(f"{which}_seen_episode"), 0) for which in _ENDS)
     for place, known in enumerate(cards):
         if card_key(known) == card_key(card):
             cards[place] = {
@@ -210,9 +201,8 @@ def mend(memory: AgentMemory) -> list[str]:
     memory["mistake_cards"][:] = map(make_card, memory["mistake_cards"])
     for name in ("episode_log", "mistake_cards"):
         left_out += _drop(name, memory[name], lambda item: isinstance(item, dict))
-    left_out += _drop(
-        "episode_log", memory["episode_log"], lambda item: _is_finite(item.get("score", 0.0))
-    )
+    log = memory["episode_log"]
+    left_out += _drop("episode_log", log, lambda item: _is_finite(item.get("score", 0.0)))
     memory["mistake_cards"][:] = [
         card | {name: whole(card.get(name), least) for name, least in _CARD_COUNTS.items()}
         for card in memory["mistake_cards"]
@@ -236,11 +226,10 @@ def _fill_in(memory: AgentMemory) -> list[str]:
     replaced = []
     for name, fresh in empty().items():
         value = memory.get(name)
+        is_other = isinstance(fresh, list | dict) and not isinstance(value, type(fresh))
         if isinstance(fresh, list) and isinstance(value, str):
             memory[name] = [value]
-        elif value is None or (
-            isinstance(fresh, list | dict) and not isinstance(value, type(fresh))
-        ):
+        elif value is None or is_other:
             memory[name] = fresh
             replaced += [] if value is None else [name]
     return replaced
