@@ -41,7 +41,7 @@ def test_the_map_shows_every_folder_with_its_count_and_its_share_of_the_one_abov
 def test_the_map_says_what_lies_beside_its_folders() -> None:
     rows = [FolderCount("a", 6, 60), FolderCount("b", 1, 2048), FolderCount("", 3, 30)]
     lines = draw_map(make_branch(rows, "x"))
-    result = [re.sub(r"[█░]+", " ", line).strip() for line in lines]
+    result = [re.sub(r"[█░ ]+", " ", line).strip() for line in lines]
     assert result == ["x 10", "├─ a 6 60%", "├─ b 1 10%", "└─ … the rest 3 30%"]
     assert draw_map(make_branch([], "brain"))[0].split() == ["brain", "0"]
 

@@ -17,13 +17,7 @@ from typing import Any, Final
 from hardwon import limits
 
 # By the drivers' own files: asking a driver can take seconds.
-_GPU_SIGNS: Final = (
-    "/proc/driver/nvidia",
-    "/dev/nvidia0",
-    "/dev/nvidiactl",
-    "/dev/kfd",
-    "/dev/dxg",
-)
+_GPU_SIGNS: Final = "/proc/driver/nvidia /dev/nvidia0 /dev/nvidiactl /dev/kfd /dev/dxg".split()
 _OLLAMA_TIMEOUT_S: Final = 2.0
 
 

@@ -48,6 +48,8 @@ TREE_BATCH_FILES: Final = 500
 _log = logging.getLogger("hardwon")
 
 
+# Files that vanished, by what they said, each with its folder's path.
+Gone = dict[bytes, list[tuple[str, File]]]
 # Paths (folder, name) of files that are new or look different, and of those that are gone.
 Changes = tuple[list[tuple[str, str]], list[tuple[str, str]]]
 
@@ -127,14 +129,10 @@ class Edits:
             for name, reason in listing.odd.items():
                 self._leave_alone(f"{path}/{name}", reason)
             there, moving = index.list_looks(numbers[path]) if path in numbers else ({}, set[str]())
-            # those that were left alone are told of where they change
-            arrived += [
-                (path, name)
-                for name, seen in listing.files.items()
-                if seen != there.get(name)
-                and name not in moving
-                and f"{path}/{name}" not in self.left
-            ]
+            different = [name for name, seen in listing.files.items() if seen != there.get(name)]
+            for name in different:  # those that were left alone are told of where they change
+                if name not in moving and f"{path}/{name}" not in self.left:
+                    arrived.append((path, name))
             vanished += [(path, name) for name in there.keys() - listing.files.keys()]
             known = watch.folders if watch else ()
             waiting += [inner for inner in listing.folders if inner not in known]
@@ -142,12 +140,11 @@ class Edits:
 
     def _take_in(self, changes: Changes, *, restoring: bool = False) -> None:
         arrived, vanished = changes
-        gone: dict[bytes, list[tuple[str, File]]] = {}
-        if vanished:
-            with self._tree.reading() as index:
-                for path in vanished:
-                    for lost in filter(_was_there, index.at(*path)):
-                        gone.setdefault(lost.digest, []).append((path[0], lost))
+        gone: Gone = {}
+        with self._tree.reading() as index:
+            for path in vanished:
+                for lost in filter(_was_there, index.at(*path)):
+                    gone.setdefault(lost.digest, []).append((path[0], lost))
         for batch in batches(arrived, TREE_BATCH_FILES):
             if read := [file for path in batch if (file := self._read(*path))]:
                 with self._tree.store.write(self._tree.project) as writer:
@@ -166,11 +163,10 @@ class Edits:
         try:
             data, seen = self._tree.files.read(folder, name)
             return FileContent(folder, name, data, seen=seen)
-        except (FileNotFoundError, NotADirectoryError):
-            return None
         except (ValueError, OSError) as error:
-            reason = getattr(error, "strerror", None) or str(error)
-            self._leave_alone(f"{folder}/{name}", reason)
+            if not isinstance(error, FileNotFoundError | NotADirectoryError):
+                reason = getattr(error, "strerror", None) or str(error)
+                self._leave_alone(f"{folder}/{name}", reason)
         return None
 
     def _leave_alone(self, path: str, reason: str) -> None:
@@ -179,9 +175,7 @@ class Edits:
             _log.warning("%s/%s is left alone: it %s", self._tree.root, path, reason)
         self.left[path] = reason
 
-    def _take_in_one(
-        self, writer: Writer, file: FileContent, gone: dict[bytes, list[tuple[str, File]]]
-    ) -> None:
+    def _take_in_one(self, writer: Writer, file: FileContent, gone: Gone) -> None:
         index = self._tree.index(writer)
         known = index.at(file.folder, file.name)
         current = next(filter(_was_there, known), None)
@@ -210,11 +204,7 @@ class Edits:
             self.told.added += self._keep(writer, file, read)
 
     def _take_in_move(
-        self,
-        writer: Writer,
-        file: FileContent,
-        read: Experience,
-        gone: dict[bytes, list[tuple[str, File]]],
+        self, writer: Writer, file: FileContent, read: Experience, gone: Gone
     ) -> bool:
         """Whether a file that vanished elsewhere is here now under another name."""
         group = gone.get(file.digest)
@@ -240,11 +230,9 @@ class Edits:
         """
         index = self._tree.index(writer)
         past = (known for known in index.at(file.folder, file.name) if known.state == PAST)
-        before = [known.record_id for known in past if known.digest == file.digest]
-        before = list(filter(None, before))
-        if before and not index.has_file(before[0]):
-            record_id = before[0]
-        else:
+        same = (known.record_id for known in past if known.digest == file.digest)
+        record_id = next(filter(None, same), "")
+        if not record_id or index.has_file(record_id):
             # what a copy elsewhere goes by already, this one cannot go by
             ids = (file_id(file.path, file.digest, number) for number in count())
             record_id = next(one for one in ids if not index.has_file(one))
@@ -317,9 +305,8 @@ class Edits:
         tags = keys.pop("tags", [])
         if not isinstance(tags, list) or not all(is_name(tag) and tag.strip() for tag in tags):
             keys["tags"], tags = tags, []
-        metadata = Metadata(
-            source=Source.model_validate(source), context=Moment(timestamp=at), tags=tags
-        )
+        said_by = Source.model_validate(source)
+        metadata = Metadata(source=said_by, context=Moment(timestamp=at), tags=tags)
         # Where a file lies says more than what it says of that itself: it was put there. A folder
         # that no memory is routed to still tells what the file does not.
         if self._tree.router.route(keys).folder != file.folder:

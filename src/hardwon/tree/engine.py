@@ -91,9 +91,8 @@ class MemoryEngine(AbstractContextManager["MemoryEngine"]):
         under `_intake`, with the reason in the file and a warning. An object or a list is a content,
         too, and comes back as it was given.
         """
-        record = self._experience(
-            {"content": content, "outcome": outcome, "tool": tool, "summary": summary, **metadata}
-        )
+        keys = {"content": content, "outcome": outcome, "tool": tool, "summary": summary}
+        record = self._experience({**keys, **metadata})
         self._warn(record)
         kept = self.memory.record(record)
         return self._show_path(kept.path or f"{self._tree.root}/{self._tree.find_path(kept.id)}")
@@ -124,20 +123,17 @@ class MemoryEngine(AbstractContextManager["MemoryEngine"]):
         """
         if intent:
             files, folders = self._tree.find(intent)
-            reflection = reflect_on(
-                FolderCount(folders[file.folder], 1, file.size) for file in files
-            )
+            rows = (FolderCount(folders[file.folder], 1, file.size) for file in files)
+            reflection = reflect_on(rows)
             recent = self._payloads(files[:RECENT_SHOWN], folders)
         else:
             reflection = self.memory.reflect()
             newest = [record for record in reflection.recent if isinstance(record, Experience)]
-            paths = [f"{self._tree.root}/{self._tree.find_path(record.id)}" for record in newest]
-            bodies = [record.to_json() for record in newest]
-            recent = list(map(make_payload, bodies, map(self._show_path, paths)))
+            paths = [f"{self._shown_root}/{self._tree.find_path(record.id)}" for record in newest]
+            recent = list(map(make_payload, [record.to_json() for record in newest], paths))
         with self._tree.reading() as index:
-            return describe_reflection(
-                reflection, recent, index.folders().values(), standard=not self._tree.routes
-            )
+            folder_paths, is_standard = index.folders().values(), not self._tree.routes
+            return describe_reflection(reflection, recent, folder_paths, standard=is_standard)
 
     def forget(
         self,

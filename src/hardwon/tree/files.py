@@ -297,15 +297,9 @@ def make_payload(body: str, path: str) -> dict[str, Any]:
     reason = rest.pop("unrouted", None)
     for name in ("kind", "id", "redacted", "recalled", "own_schema"):
         rest.pop(name, None)
-    payload = {
-        "timestamp": envelope["context"]["timestamp"],
-        "outcome": rest.pop("outcome"),
-        "tool": rest.pop("tool", None),
-        "summary": rest.pop("summary"),
-        "content": rest.pop("content"),
-        "metadata": rest,
-        "_path": path,
-    }
+    payload = {"timestamp": envelope["context"]["timestamp"]}
+    payload |= {name: rest.pop(name, None) for name in ("outcome", "tool", "summary", "content")}
+    payload |= {"metadata": rest, "_path": path}
     rest |= rest.pop(OWN_KEYS, {})
     payload["content"] = rest.pop("content", payload["content"])  # an object, or a list
     if reason:
@@ -393,15 +387,12 @@ def says(payload: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
 
 def same_memory(one: Record, other: Experience, same_time: bool) -> bool:
     """Whether two say the same, under whatever id; and of the same time, where that matters."""
-    sides = [
-        (
-            record.model_dump(include={"content", "outcome", "tool", "summary"}),
-            {name: value for name, value in record.extra.items() if value is not None},
-            record.metadata.source.author,
-            sorted(record.metadata.tags),
-            same_time and record.metadata.context.timestamp,
-        )
-        for record in (one, other)
-        if isinstance(record, Experience)
-    ]
-    return len(sides) == 2 and sides[0] == sides[1]
+    return isinstance(one, Experience) and _gist(one, same_time) == _gist(other, same_time)
+
+
+def _gist(record: Experience, with_time: bool) -> tuple[object, ...]:
+    own = {name: value for name, value in record.extra.items() if value is not None}
+    said = record.model_dump(include={"content", "outcome", "tool", "summary"})
+    metadata = record.metadata
+    at = with_time and metadata.context.timestamp
+    return said, own, metadata.source.author, sorted(metadata.tags), at

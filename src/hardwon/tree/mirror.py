@@ -110,10 +110,8 @@ class Mirror(ProjectListener):
         bring them back.
         """
         index = self.index(change.writer)
-        index.keep_forgotten(
-            file_id(f"{folder}/{file.name}", file.digest)
-            for folder, file in index.find_files(record_ids)
-        )
+        gone = index.find_files(record_ids)
+        index.keep_forgotten(file_id(f"{folder}/{file.name}", file.digest) for folder, file in gone)
 
     def experience(self, keys: Mapping[str, Any], metadata: Metadata, record_id: str) -> Experience:
         """An experience from what a caller or a file says. What no route takes is kept all the
@@ -420,10 +418,8 @@ class Mirror(ProjectListener):
         """
         with self.reading() as index:
             kept = dict(index.records([match.seq for match in files]))
-        return [
-            make_payload(sound_body(kept[match.seq]), "") if match.seq in kept else {}
-            for match in files
-        ]
+        bodies = (kept.get(match.seq) for match in files)
+        return [make_payload(sound_body(stored), "") if stored else {} for stored in bodies]
 
     def _choose_folders(
         self, folders: Mapping[int, str], intent: Mapping[str, Any], glob: Glob | None

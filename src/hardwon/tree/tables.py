@@ -125,18 +125,16 @@ class TreeIndex:
 
     def plant_tree(self, tree: Tree) -> None:
         """From now on the project has a tree. One that it had already stays as it is."""
-        self._run(
-            "INSERT INTO tree VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING", (self._project, *tree)
-        )
+        sql = "INSERT INTO tree VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING"
+        self._run(sql, (self._project, *tree))
 
     def set_boot(self, boot: str) -> None:
         self._run("UPDATE tree SET boot = ? WHERE project_id = ?", (boot, self._project))
 
     def other_project(self) -> str | None:
         """Another project of the same file that has a tree: two cannot share one folder."""
-        other: str | None = self._run(
-            "SELECT project_id FROM tree WHERE project_id <> ? LIMIT 1", (self._project,)
-        ).get
+        sql = "SELECT project_id FROM tree WHERE project_id <> ? LIMIT 1"
+        other: str | None = self._run(sql, (self._project,)).get
         return other
 
     def folders(self) -> dict[int, str]:
@@ -156,14 +154,11 @@ class TreeIndex:
 
     def folder_id(self, path: str) -> int:
         """The folder's number; one that is new gets one."""
-        row = self._project, path
-        number: int | None = self._run(
-            "SELECT id FROM tree_folder WHERE project_id = ? AND path = ?", row
-        ).get
+        row, known = (self._project, path), "WHERE project_id = ? AND path = ?"
+        number: int | None = self._run(f"SELECT id FROM tree_folder {known}", row).get
         if number is None:
-            number = self._run(
-                "INSERT INTO tree_folder (project_id, path) VALUES (?, ?) RETURNING id", row
-            ).get
+            new = "INSERT INTO tree_folder (project_id, path) VALUES (?, ?) RETURNING id"
+            number = self._run(new, row).get
         return number
 
     def list_looks(self, folder: int) -> tuple[dict[str, tuple[int, int]], set[str]]:
@@ -222,9 +217,8 @@ class TreeIndex:
             "SELECT v.id FROM version v JOIN record r ON r.project_id = ?1 AND r.id = v.id "
             "WHERE v.id NOT IN (SELECT value FROM json_each(?2))"
         )
-        return [
-            record_id for (record_id,) in self._run(sql, (self._project, json.dumps(record_ids)))
-        ]
+        rows = self._run(sql, (self._project, json.dumps(record_ids)))
+        return [record_id for (record_id,) in rows]
 
     def find_bare(self, limit: int) -> list[Stored]:
         """Experiences that no file mirrors: from before there was a tree, or back from the
@@ -243,23 +237,14 @@ class TreeIndex:
         before, and said the same, is that file again.
         """
         ids = {path: self.folder_id(path) for path in {file.folder for file in files}}
-        self._run_many(
+        sql = (
             "INSERT INTO tree_file (folder, name, seq, state, mtime_ns, size, digest, at_us) "
             f"SELECT ?1, ?2, seq, iif(?4 = {NOTHING_THERE}, {DUE}, {IN_STEP}), ?4, ?5, ?6, at_us "
-            f"FROM record WHERE project_id = ?7 AND id = ?3 {_THAT_FILE_AGAIN}",
-            [
-                (
-                    ids[file.folder],
-                    file.name,
-                    file.record_id,
-                    file.seen.mtime_ns,
-                    len(file.data),
-                    file.digest,
-                    self._project,
-                )
-                for file in files
-            ],
+            f"FROM record WHERE project_id = ?7 AND id = ?3 {_THAT_FILE_AGAIN}"
         )
+        for file in files:
+            written = (file.seen.mtime_ns, len(file.data), file.digest, self._project)
+            self._run(sql, (ids[file.folder], file.name, file.record_id, *written))
 
     def move(self, file: File, to: FileContent) -> None:
         """The record's file is this one, looks and says so; another one, and what it said before,
@@ -327,12 +312,8 @@ class TreeIndex:
         """
         rows: list[Any] = []
         for keys, folders in wanted.items():
-            values = {
-                "project": self._project,
-                "keys": json.dumps(keys),
-                "count": len(set(keys)),
-                "folders": json.dumps(folders),
-            }
+            values: dict[str, Any] = {"project": self._project, "folders": json.dumps(folders)}
+            values |= {"keys": json.dumps(keys), "count": len(set(keys))}
             rows += self._run(_FIND_BY_KEYS if keys else _FIND, values).fetchall()
         rows.sort(key=_BY_TIME, reverse=True)
         return list(map(File._make, rows))

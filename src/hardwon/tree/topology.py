@@ -114,11 +114,9 @@ def find_hotspots(
     tool, where it is named. Folders that hold nothing but one another are one place, and the
     deepest names it.
     """
-    spots = (
-        spot
-        for spot in _spots(branch, ())
-        if spot.share >= share and (tool is None or _find_value(_parts(spot.path), "tool") == tool)
-    )
+    spots = [spot for spot in _spots(branch, ()) if spot.share >= share]
+    if tool is not None:
+        spots = [spot for spot in spots if _find_value(_parts(spot.path), "tool") == tool]
     return sorted(spots, key=lambda spot: (-spot.count, spot.path))[:limit]
 
 
@@ -150,15 +148,10 @@ def reflect_on(rows: Iterable[FolderCount]) -> Reflection:
         tools[_find_value(parts, "tool")] += row.count
         areas[outcome][name_area(row.path)] += row.count
     hotspots, strengths = _largest(areas["failure"]), _largest(areas["success"])
-    return Reflection(
-        total,
-        dict(_largest(outcomes)),
-        dict(_largest(tools)),
-        hotspots[:RECENT_SHOWN],
-        strengths[:RECENT_SHOWN],
-        intake,
-        _insights(total, intake, hotspots, strengths),
-    )
+    counts = dict(_largest(outcomes)), dict(_largest(tools))
+    areas_shown = hotspots[:RECENT_SHOWN], strengths[:RECENT_SHOWN]
+    insights = _insights(total, intake, hotspots, strengths)
+    return Reflection(total, *counts, *areas_shown, intake, insights)
 
 
 def _insights(
@@ -174,19 +167,15 @@ def _insights(
         sentences = [f"Only {seen} so far: too few to say how often things work."]
     else:
         sentences = [f"{succeeded} of {attempts} attempts succeeded."]
-        for noun, areas, count in (
-            ("failures", hotspots, failed),
-            ("successes", strengths, succeeded),
-        ):
+        sides = (("failures", hotspots, failed), ("successes", strengths, succeeded))
+        for noun, areas, count in sides:
             # no area is named where several are alike
             if areas and areas[0][0] != UNSORTED and (not areas[1:] or areas[0][1] > areas[1][1]):
                 sentences.append(f"{areas[0][0]} has the most {noun}: {areas[0][1]} of {count}.")
     if intake:
         wait = "waits" if intake == 1 else "wait"
-        sentences.append(
-            f"{counted(intake, 'memory', 'memories')} {wait} in {INTAKE}: a required key is missing "
-            "or a value is unknown."
-        )
+        waiting = f"{counted(intake, 'memory', 'memories')} {wait} in {INTAKE}"
+        sentences.append(f"{waiting}: a required key is missing or a value is unknown.")
     return sentences
 
 
@@ -213,15 +202,9 @@ def _area(parts: Iterable[str]) -> str:
 
 
 def _printable(text: str) -> str:
-    return (
-        text
-        if text.isprintable()
-        else "".join(char if char.isprintable() else "�" for char in text)
-    )
+    return "".join(char if char.isprintable() else "�" for char in text)
 
 
 def _largest(counts: Counter[str]) -> list[tuple[str, int]]:
-    return sorted(
-        ((name, count) for name, count in counts.items() if name and count),
-        key=lambda item: (-item[1], item[0]),
-    )
+    named = ((name, count) for name, count in counts.items() if name and count)
+    return sorted(named, key=lambda item: (-item[1], item[0]))
