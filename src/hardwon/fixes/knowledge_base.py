@@ -53,7 +53,7 @@ AUTHOR: Final = "knowledge base"  # whose word it is what callers put into one
 _CHECKSUM: Final = "checksum"
 # How sentences end that every attempt changes: they are nobody's addition.
 _FIGURES: Final = re.compile(
-    r" (?:\((?:worked|tried) [^()]*\)|came up \d+ times?, \d+ of them fixed)$"
+    r" (?:\((?:worked|tried) [^()]*\)|came up \d+ times?, \d+ of .* fixed)$"
 )
 
 
@@ -75,17 +75,15 @@ T = TypeVar("T")
 
 def learned_knowledge(learned: FixKnowledge) -> dict[str, Any]:
     """What the attempts teach, in the shape of a knowledge base."""
-    tips = {
-        model: [
-            f"{clean_text(each.text)} (worked {each.verified} of {counted(each.attempts, 'time')})"
-            for each in learned.tips.get(model, [])
+    tips: dict[str, list[str]] = {}
+    for model in {**learned.tips, **learned.issues}:
+        tips[model] = [
+            f"{clean_text(tip.text)} (worked {tip.verified} of {counted(tip.attempts, 'time')})"
+            for tip in learned.tips.get(model, [])
         ]
-        + [
-            f"{clean_text(issue)} came up {counted(attempts, 'time')}, {verified} of them fixed"
-            for issue, attempts, verified in learned.issues.get(model, [])
-        ]
-        for model in {**learned.tips, **learned.issues}
-    }
+        for issue, attempts, verified in learned.issues.get(model, []):
+            often = f"came up {counted(attempts, 'time')}, {verified} of them fixed"
+            tips[model].append(f"{clean_text(issue)} {often}")
     patterns = {
         name: {
             "issue_signature": signature,
@@ -112,17 +110,13 @@ def _by_type(
     strategies: Mapping[str, Iterable[CountedStrategy]], figures: str = ""
 ) -> dict[str, list[str]]:
     """What was done, in words, by issue type; `figures` stand after each."""
-    return _named(
-        {
-            issue_type: list(
-                dict.fromkeys(
-                    clean_text(one.text) + figures.format(counted(one.attempts, "time"))
-                    for one in done
-                )
-            )
-            for issue_type, done in strategies.items()
-        }
-    )
+    by_type: dict[str, list[str]] = {}
+    for issue_type, done in strategies.items():
+        texts = (
+            clean_text(one.text) + figures.format(counted(one.attempts, "time")) for one in done
+        )
+        by_type[issue_type] = list(dict.fromkeys(texts))
+    return _named(by_type)
 
 
 def _named(values: Mapping[str, T]) -> dict[str, T]:
@@ -204,22 +198,7 @@ def merged(
     base: Mapping[str, Any], mine: Mapping[str, Any], theirs: Mapping[str, Any]
 ) -> dict[str, Any]:
     """Theirs, with what I added to the base and without what I took out of it."""
-    return joined(_without(theirs, beyond(base, mine)), beyond(mine, base))
-
-
-def _without(whole: Mapping[str, Any], gone: Mapping[str, Any]) -> dict[str, Any]:
-    left: dict[str, Any] = {}
-    for name, value in whole.items():
-        other = gone.get(name)
-        if isinstance(value, dict) and isinstance(other, dict):
-            value = _without(value, other)
-        elif isinstance(value, list) and isinstance(other, list):
-            value = [item for item in value if item not in other]
-        elif name in gone:
-            continue
-        if value or name not in gone:
-            left[name] = value
-    return left
+    return joined(beyond(theirs, beyond(base, mine)), beyond(mine, base))
 
 
 def renew(part: dict[str, Any], now: Mapping[str, Any]) -> None:
@@ -242,12 +221,9 @@ def shaped(knowledge: Mapping[str, Any]) -> dict[str, Any]:
     """A knowledge base of others, in which a section may be a list: of no certain issue type, model
     or pattern.
     """
-    return {
-        name: ({"any": value} if value else {})
-        if name in SECTIONS and isinstance(value, list)
-        else value
-        for name, value in knowledge.items()
-    }
+    lists = {name for name in SECTIONS if isinstance(knowledge.get(name), list)}
+    some = {name: {"any": knowledge[name]} if knowledge[name] else {} for name in lists}
+    return {**knowledge, **some}
 
 
 def check(added: Mapping[str, Any], field: str = KEY) -> None:
@@ -386,8 +362,9 @@ class KnowledgeFile:
         return _without_secrets(json.loads(self.refresh().to_json()))
 
     def _additions(self) -> dict[str, Any]:
-        said = {name: value for name, value in self.knowledge.items() if name != "last_updated"}
-        return deepcopy(beyond(said, self._given))
+        additions = beyond(self.knowledge, self._given)
+        additions.pop("last_updated", None)
+        return deepcopy(additions)
 
     def _bring_up_to_date(self) -> tuple[dict[str, Any], list[Adopted]]:
         """Has the knowledge base say what was learned and what was saved since, beside what was
@@ -415,11 +392,6 @@ class KnowledgeFile:
         if self.knowledge.to_json() != before or not last["last_updated"]:
             self.knowledge["last_updated"] = self._now().isoformat()
 
-    def _to_write(self) -> dict[str, Any]:
-        """What the file is to say: nothing that was not saved, and no secrets."""
-        last = {"last_updated": self.knowledge["last_updated"]}
-        return _without_secrets({**joined(self._given, self._saved), **last})
-
     def _take_in(self, content: bytes | None, added: dict[str, Any]) -> dict[str, Any]:
         """Has the knowledge base say, beside what was `added`, what somebody else put into the file;
         returns both. A figure of ours is no addition.
@@ -441,14 +413,15 @@ class KnowledgeFile:
             replaced = sorted(record.id for record in own)
             record = knowledge_record(data, Source(author=AUTHOR), self._now(), *replaced)
             self._memory.care.take_in([record], by=AUTHOR)
+            reason = "the knowledge base was saved again"
             for earlier in replaced:
-                self._memory.supersede(
-                    earlier, record.id, "the knowledge base was saved again", AUTHOR
-                )
+                self._memory.supersede(earlier, record.id, reason, AUTHOR)
         return data
 
     def _write(self, held: LockedFile) -> None:
-        whole = self._to_write()
+        """Has the file say all but what was not saved, and secrets."""
+        last = {"last_updated": self.knowledge["last_updated"]}
+        whole = _without_secrets({**joined(self._given, self._saved), **last})
         whole[_CHECKSUM] = _checksum(whole)
         held.write(json.dumps(whole, indent=2).encode())  # as fix history has always written it
 

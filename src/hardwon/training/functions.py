@@ -51,14 +51,7 @@ CONSOLIDATION_EVERY = limits.CONSOLIDATE_EVERY_EPISODES
 
 _NAMED_MAX: Final = 5  # places that a warning names
 # what goes wrong where a caller's dict is no training memory
-_WRONG_DICT: Final = (
-    ArithmeticError,
-    AttributeError,
-    LookupError,
-    RecursionError,
-    TypeError,
-    ValueError,
-)
+_ODD: Final = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
 _KEYS: Final = shape.empty().keys() - {"last_consolidated_at"}
 _EMPTY: Final = encode(shape.empty())
 Where = str | os.PathLike[str]
@@ -66,9 +59,8 @@ Where = str | os.PathLike[str]
 # Held while a memory is changed or saved: one for all of them, because copies share their lists. A
 # process is not forked meanwhile, or the child would wait for ever for a thread it has not got.
 _guard = threading.RLock()
-os.register_at_fork(
-    before=_guard.acquire, after_in_parent=_guard.release, after_in_child=_guard.release
-)
+_release = _guard.release
+os.register_at_fork(before=_guard.acquire, after_in_parent=_release, after_in_child=_release)
 
 
 class TrainingMemoryWarning(UserWarning):
@@ -140,9 +132,9 @@ def save_agent_memory(memory: AgentMemory, path: Where = DEFAULT_PATH) -> None:
                 shape.hide_secrets(saved)  # of what others saved meanwhile
             content = encode(saved)
             if len(content) > limits.TRAINING_FILE_BYTES_MAX:
+                much = f"{len(content)} bytes, more than the {limits.TRAINING_FILE_BYTES_MAX}"
                 raise FullError(
-                    f"the training memory would be {len(content)} bytes, more than the "
-                    f"{limits.TRAINING_FILE_BYTES_MAX} that {place} may have; the file is as it "
+                    f"the training memory would be {much} that {place} may have; the file is as it "
                     "was: take out what was put in by hand, or begin another file"
                 )
 
@@ -170,9 +162,8 @@ def _decode(content: bytes | None, place: Path) -> AgentMemory:
     memory, left_out = (shape.empty(), list[str]()) if content is None else decode(content)
     shape.hide_secrets(memory)  # an earlier version, or somebody else, may have saved them
     _tell_left_out(str(place), left_out)
-    logger.info(
-        "Loaded %d episodes, %d global rules", memory["total_episodes"], len(memory["global_rules"])
-    )
+    counts = memory["total_episodes"], len(memory["global_rules"])
+    logger.info("Loaded %d episodes, %d global rules", *counts)
     memory["episode_log"] = EpisodeLog(memory["episode_log"], {str(place): content or _EMPTY})
     return memory
 
@@ -221,7 +212,7 @@ def _using(memory: Any) -> Iterator[None]:
             yield
         except HardwonError:
             raise
-        except _WRONG_DICT as error:
+        except _ODD as error:
             allowed = f"a training memory, as new_agent_memory() makes it ({error!r})"
             raise InvalidInputError.one("memory", memory, allowed) from error
 
@@ -301,11 +292,11 @@ def build_memory_context(
         ]
         lines += _section("Structured mistake cards:", cards)
         if task:
+            same = (episode for episode in memory["episode_log"] if episode.get("task_id") == task)
             recent = [
                 f"Score {episode.get('score', 0.0):.2f} in {episode.get('steps', 0)} steps: "
                 f"{str(episode.get('summary', ''))[:100]}"
-                for episode in memory["episode_log"]
-                if episode.get("task_id") == task
+                for episode in same
             ]
             lines += _section(f"Recent {task} episodes:", _last(recent, recent_max))
             if scores := memory["score_history"].get(task):
@@ -404,6 +395,8 @@ def memory_summary(memory: AgentMemory) -> dict[str, Any]:
     """What the memory holds, in numbers."""
     with _using(memory):
         memory = _copy(memory)
+        shown = {"mistake_type": None, "task_id": None, "seen_count": 0}
+        histories = memory["score_history"].items()
         return {
             "total_episodes": memory["total_episodes"],
             "global_rules": len(memory["global_rules"]),
@@ -411,16 +404,10 @@ def memory_summary(memory: AgentMemory) -> dict[str, Any]:
             "mistakes_stored": len(memory["mistakes"]),
             "mistake_cards_stored": len(memory["mistake_cards"]),
             "top_mistake_cards": [
-                {
-                    "mistake_type": card.get("mistake_type"),
-                    "task_id": card.get("task_id"),
-                    "seen_count": card.get("seen_count", 0),
-                }
+                {name: card.get(name, otherwise) for name, otherwise in shown.items()}
                 for card in _best_cards(memory, 5)
             ],
             "scores_by_task": {
-                task: round(sum(scores) / len(scores), 3)
-                for task, scores in memory["score_history"].items()
-                if scores
+                task: round(sum(scores) / len(scores), 3) for task, scores in histories if scores
             },
         }

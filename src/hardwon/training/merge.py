@@ -16,7 +16,6 @@ from copy import deepcopy
 from multiprocessing.reduction import ForkingPickler
 from typing import Any, Final, SupportsIndex, TypeVar
 
-from hardwon import limits
 from hardwon.training import shape
 from hardwon.training.shape import AgentMemory, make_key, unite_texts
 
@@ -95,11 +94,7 @@ def merge(
     ]
     merged: AgentMemory = {**shape.empty(), **deepcopy(_merge_values(*plain))}
     merged |= {name: deepcopy(theirs[name]) for name in _ADDED_UP if name in theirs}
-    for name, most in (
-        ("mistakes", limits.TRAINING_LESSONS_MAX),
-        ("successes", limits.TRAINING_LESSONS_MAX),
-        ("global_rules", 2 * rules_max),
-    ):
+    for name, most in shape.list_bounds(rules_max).items():
         merged[name] = unite_texts([], merged[name], most)
     for task, rules in merged["task_rules"].items():
         merged["task_rules"][task] = unite_texts([], rules, rules_max)

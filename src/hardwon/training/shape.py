@@ -85,11 +85,7 @@ def add(
     memory["total_episodes"] += part["total_episodes"]
     memory["episode_log"] += map(dict, part["episode_log"])
     del memory["episode_log"][:-UNSAVED_MAX]
-    for name, most in (
-        ("mistakes", limits.TRAINING_LESSONS_MAX),
-        ("successes", limits.TRAINING_LESSONS_MAX),
-        ("global_rules", 2 * rules_max),
-    ):
+    for name, most in list_bounds(rules_max).items():
         memory[name][:] = unite_texts(memory[name], part[name], most)
     for card in part["mistake_cards"]:
         if add_card(memory["mistake_cards"], card, before):
@@ -102,6 +98,12 @@ def add(
         memory["last_consolidated_at"] = sum(consolidated)
     for name in part.keys() - memory.keys():
         memory[name] = part[name]
+
+
+def list_bounds(rules_max: int) -> dict[str, int]:
+    """How many of the newest texts stay in each list, where a task keeps so many rules."""
+    most = limits.TRAINING_LESSONS_MAX
+    return {"mistakes": most, "successes": most, "global_rules": 2 * rules_max}
 
 
 def unite_texts(texts: list[Any], new: Iterable[Any], most: int) -> list[Any]:
