@@ -366,15 +366,11 @@ class _RowReader:
         fix_success, verified = self._flag("fix_success"), self._flag("verification_success")
         seconds, at = self._seconds(), self._time()
         fixer = self._name("fixer_type")[: limits.NAME_CHARS_MAX].strip() or "custom"
-        columns = {name: value for name, value in self._row.items() if name not in _COLUMNS}
-        aside = {
-            **(analyses if len(set(texts)) > 1 else {}),
-            "columns": {
-                name: _plain(value) for name, value in columns.items() if value is not None
-            },
-            # last of all, because it tells what the others had to change
-            "as_it_was": self._as_it_was,
-        }
+        others = ((name, value) for name, value in self._row.items() if name not in _COLUMNS)
+        columns = {name: _plain(value) for name, value in others if value is not None}
+        # `as_it_was` last of all, because it tells what the others had to change
+        aside = {"columns": columns, "as_it_was": self._as_it_was}
+        reply |= analyses if len(set(texts)) > 1 else {}
         reply |= {name: value for name, value in aside.items() if value}
         attempt = AttemptInput(issue, reply, notes)
         if attempt.cut:

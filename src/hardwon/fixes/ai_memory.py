@@ -21,6 +21,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import asdict
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, Self
 
@@ -123,9 +124,8 @@ class AIMemory(AbstractContextManager["AIMemory"]):
         if memory.project != DEFAULT_PROJECT:
             raise PlaceError(
                 f"fix history is kept in the project {DEFAULT_PROJECT!r}, and this memory is open "
-                f"for {memory.project!r}: "
-                f'open it with project="{DEFAULT_PROJECT}" (on the command line: hardwon --project '
-                f"{DEFAULT_PROJECT} …)"
+                f'for {memory.project!r}: open it with project="{DEFAULT_PROJECT}" (on the command '
+                f"line: hardwon --project {DEFAULT_PROJECT} …)"
             )
         history = memory.fixes.history  # raises where the memory has none
         self.memory, self.memory_dir, self.adopted = memory, folder, adopted
@@ -274,10 +274,8 @@ class AIMemory(AbstractContextManager["AIMemory"]):
         """
         matrix: dict[str, dict[str, Any]] = {}
         for cell in self.memory.fixes.matrix():
-            matrix.setdefault(cell.model, {})[cell.issue_type] = {
-                **_counted(cell),
-                "p_success": round(cell.p_success, 3),
-            }
+            figures = {**_counted(cell), "p_success": round(cell.p_success, 3)}
+            matrix.setdefault(cell.model, {})[cell.issue_type] = figures
         return matrix
 
     def get_issue_trend_analysis(self, days: int = 30) -> dict[str, dict[str, Any]]:
@@ -400,10 +398,8 @@ class AIMemory(AbstractContextManager["AIMemory"]):
         Returns what was removed.
         """
         dry = check_flag("dry_run", dry_run)
-        return _in_turns(
-            lambda: self.memory.cleanup(days, dry, successes_days=successes_days),
-            ("failed", "successful"),
-        )
+        clean_up = partial(self.memory.cleanup, days, dry, successes_days=successes_days)
+        return _in_turns(clean_up, ("failed", "successful"))
 
     def compress_historical_data(
         self, days: float = limits.COMPRESS_DAYS, dry_run: bool = False
@@ -412,8 +408,8 @@ class AIMemory(AbstractContextManager["AIMemory"]):
         summaries, and `memory.undo(id)` with each of the `event_ids` unpacks them. Returns what
         that saved.
         """
-        dry = check_flag("dry_run", dry_run)
-        return _in_turns(lambda: self.memory.fixes.compress(days, dry), ("records", "saved_bytes"))
+        compress = partial(self.memory.fixes.compress, days, check_flag("dry_run", dry_run))
+        return _in_turns(compress, ("records", "saved_bytes"))
 
 
 def _announce(adopted: AdoptedInPlace, place: Path) -> None:
@@ -464,16 +460,9 @@ def _row(found: FixRow) -> dict[str, Any]:
     `success` and `successful`, for what was applied and verified.
     """
     applied, verified = bool(found.fix_success), bool(found.verification_success)
-    analysis, successful = found.claude_analysis, applied and verified
-    return {
-        **found._asdict(),
-        "fix_success": applied,
-        "verification_success": verified,
-        "ai_analysis": analysis,
-        "analysis": analysis,
-        "success": successful,
-        "successful": successful,
-    }
+    row = {**found._asdict(), "fix_success": applied, "verification_success": verified}
+    row |= dict.fromkeys(("ai_analysis", "analysis"), found.claude_analysis)
+    return row | dict.fromkeys(("success", "successful"), applied and verified)
 
 
 def _rate(part: int, whole: int) -> float:

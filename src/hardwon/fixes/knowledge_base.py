@@ -94,7 +94,7 @@ def learned_knowledge(learned: FixKnowledge) -> dict[str, Any]:
             "best_fix": _cleaned(read_json(best or "null", best)),
             "last_seen": last_seen,
         }
-        for name, signature, good, bad, best, last_seen, confidence in learned.patterns
+        for name, signature, good, bad, last_seen, confidence, best in learned.patterns
     }
     never = " (tried {}, never verified to work)"
     return {

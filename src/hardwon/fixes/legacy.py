@@ -217,10 +217,8 @@ def _refuse_no_database(path: Path) -> None:
         name_it = "name the older database, which was called ai_memory.db"
         raise PlaceError(f"there is no file {path}: {name_it}")
     if not header_of(path):
-        raise ForeignFileError(
-            f"{path} is no SQLite database, or it is encrypted, cut off, or its beginning is "
-            f"destroyed. It was left as it is"
-        )
+        what = "no SQLite database, or it is encrypted, cut off, or its beginning is destroyed"
+        raise ForeignFileError(f"{path} is {what}. It was left as it is")
     if is_ours(path):
         raise ForeignFileError(
             f"{path} is a Hardwon memory already, no older database: open it, or merge it into another"

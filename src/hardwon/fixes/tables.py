@@ -70,10 +70,11 @@ Numbered = tuple[int, FixEntry]
 CountedItem = tuple[str, int, int]
 
 
-# The columns of `issue_patterns` but for the id.
-PATTERN_COLUMNS: Final = (
-    "pattern_name, issue_signature, success_count, failure_count, best_fix, last_seen, "
-    "confidence_score"
+_PATTERN_FIGURES: Final = (
+    "pattern_name, issue_signature, success_count, failure_count, last_seen, confidence_score"
+)
+_MODEL_FIGURES: Final = (
+    "model_name, total_tests, success_rate, common_issues, last_updated, performance_notes"
 )
 
 
@@ -292,10 +293,8 @@ class FixTables(Listener):
             sorted((*pattern, *figures) for pattern, figures in seen.items()),
         )
         if sign < 0:
-            self._connection.executemany(
-                f"DELETE FROM {counted} WHERE scope = ? AND key = ? AND item = ? AND attempts <= 0",
-                sums.keys(),
-            )
+            is_over = "scope = ? AND key = ? AND item = ? AND attempts <= 0"
+            self._connection.executemany(f"DELETE FROM {counted} WHERE {is_over}", sums.keys())
             for name, signature in seen:
                 self._set_last_seen(name, signature)
         best = f"UPDATE {patterns} SET best_fix = ? WHERE pattern_name = ?"
@@ -308,10 +307,8 @@ class FixTables(Listener):
     def _set_last_seen(self, name: str, signature: str) -> None:
         """Of a pattern of which a fix went; where it was the last one, the pattern goes as well."""
         table = f"{self._prefix}issue_patterns"
-        self._run(
-            f"DELETE FROM {table} WHERE pattern_name = ? AND success_count + failure_count <= 0",
-            (name,),
-        )
+        is_over = "pattern_name = ? AND success_count + failure_count <= 0"
+        self._run(f"DELETE FROM {table} WHERE {is_over}", (name,))
         if self._connection.changes():
             return
         keys = f"signature:{signature}", exact_key("cleaned", signature)
@@ -336,11 +333,9 @@ class FixTables(Listener):
         the newest.
         """
         table = f"{self._prefix}model_characteristics"
-        attempts, applied, verified = self._run(
-            "SELECT sum(attempts), sum(applied), sum(verified) "
-            f"FROM {self._prefix}fix_count WHERE scope = 'issue' AND key = ?",
-            (model,),
-        ).get
+        sums = f"sum(attempts), sum(applied), sum(verified) FROM {self._prefix}fix_count"
+        of_model = self._run(f"SELECT {sums} WHERE scope = 'issue' AND key = ?", (model,))
+        attempts, applied, verified = of_model.get
         if not attempts:
             self._run(f"DELETE FROM {table} WHERE model_name = ?", (model,))
             return
@@ -349,11 +344,9 @@ class FixTables(Listener):
         fixes = json.dumps([each.text for each in helped], ensure_ascii=False)
         last_updated = "max(last_updated, ?6)"
         if at is None:
-            newest_us: int | None = self._run(
-                f"SELECT max(at_us) FROM main.record WHERE project_id = '{DEFAULT_PROJECT}' "
-                f"AND model = ? AND {_COUNTS} AND NOT {_IS_LEFT_OUT}",
-                (model,),
-            ).get
+            ours = f"project_id = '{DEFAULT_PROJECT}' AND {_COUNTS} AND NOT {_IS_LEFT_OUT}"
+            sql = f"SELECT max(at_us) FROM main.record WHERE model = ? AND {ours}"
+            newest_us: int | None = self._run(sql, (model,)).get
             at, last_updated = "" if newest_us is None else text_of(from_us(newest_us)), "?6"
         notes = f"{applied} of {attempts} fixes were applied, {verified} of them verified"
         self._run(
@@ -368,23 +361,19 @@ class FixTables(Listener):
         """Strategies that were verified to work, the most often first; or those that never were, the
         most often tried first. An index has them in this order.
         """
-        wanted = (
-            "verified = 0 ORDER BY attempts DESC, item DESC"
-            if failed
-            else "verified > 0 ORDER BY verified DESC, attempts, item"
-        )
-        return self.session.select(
-            f"SELECT item, attempts, verified FROM {self._prefix}fix_count "
-            f"WHERE scope = ? AND key = ? AND {wanted} LIMIT ?",
-            (scope, key, limit),
-        )
+        wanted = "verified > 0 ORDER BY verified DESC, attempts, item"
+        if failed:
+            wanted = "verified = 0 ORDER BY attempts DESC, item DESC"
+        return self._items(scope, key, wanted, limit)
 
     def _issues_of(self, model: str) -> list[CountedItem]:
-        return self.session.select(
-            f"SELECT item, attempts, verified FROM {self._prefix}fix_count WHERE scope = 'issue' "
-            f"AND key = ? ORDER BY attempts DESC, item LIMIT {limits.FIXES_LISTED_MAX}",
-            (model,),
-        )
+        wanted = "true ORDER BY attempts DESC, item"
+        return self._items("issue", model, wanted, limits.FIXES_LISTED_MAX)
+
+    def _items(self, scope: str, key: str, wanted: str, limit: int) -> list[CountedItem]:
+        found = f"SELECT item, attempts, verified FROM {self._prefix}fix_count"
+        sql = f"{found} WHERE scope = ? AND key = ? AND {wanted} LIMIT ?"
+        return self.session.select(sql, (scope, key, limit))
 
     def _in_words(self, found: Iterable[CountedItem]) -> list[CountedStrategy]:
         worded = (
@@ -423,7 +412,7 @@ class FixTables(Listener):
             for scope, names, failed in lists
         )
         patterns = self._run(
-            f"SELECT {PATTERN_COLUMNS} FROM main.issue_patterns "
+            f"SELECT {_PATTERN_FIGURES}, best_fix FROM main.issue_patterns "
             f"ORDER BY success_count + failure_count DESC, pattern_name LIMIT {KNOWN_NAMES_MAX}"
         )
         issues = {name: self._issues_of(name) for name in models}
@@ -431,11 +420,11 @@ class FixTables(Listener):
 
     def _by_turns(self, scope: str, key: str, failed: bool) -> list[CountedStrategy]:
         """What worked, or what never did, no author having more than its share of the places."""
-        authors: int = self._run(
+        sql = (
             f"SELECT count(DISTINCT author) FROM main.tally WHERE project_id = '{DEFAULT_PROJECT}' "
-            f"AND scope = ? AND key = ? AND NOT {_IS_LEFT_OUT}",
-            (f"fix.{scope}", key),
-        ).get
+            f"AND scope = ? AND key = ? AND NOT {_IS_LEFT_OUT}"
+        )
+        authors: int = self._run(sql, (f"fix.{scope}", key)).get
         if authors <= 1:
             return self._in_words(self._top(scope, key, limits.LOOKED_INTO_MAX, failed=failed))
         found = self._top(scope, key, limits.SHARED_OUT_OF_MAX, failed=failed)
@@ -473,14 +462,12 @@ class FixTables(Listener):
         differing = len(self._left_out() ^ self._rolled_back())
         for table, (columns, worded) in _COMPARED.items():
             kept, made = (f"SELECT {columns} FROM {prefix}{table}" for prefix in ("main.", _FRESH))
-            one, other = (
-                {
-                    (*row[:-1], canonical(row[-1]) if worded and row[-1] else row[-1])
-                    for row in self._run(f"SELECT * FROM ({these} EXCEPT {those})")
-                }
-                for these, those in ((kept, made), (made, kept))
-            )
-            differing += len(one ^ other)
+            sides: list[set[tuple[Any, ...]]] = []
+            for these, those in ((kept, made), (made, kept)):
+                rows = self._run(f"SELECT * FROM ({these} EXCEPT {those})").fetchall()
+                texts = (canonical(row[-1]) if worded and row[-1] else row[-1] for row in rows)
+                sides.append({(*row[:-1], text) for row, text in zip(rows, texts, strict=True)})
+            differing += len(sides[0] ^ sides[1])
             self._run(f"DROP TABLE {_FRESH}{table}").fetchall()
         return differing + int(self._run("SELECT open FROM main.fix_guard").fetchall() != [(0,)])
 
@@ -488,16 +475,8 @@ class FixTables(Listener):
 # Of each table what must be as the records say, and whether the last column is a text of a strategy.
 _COMPARED: Final[dict[str, tuple[str, bool]]] = {
     "fix_history": (COLUMNS, False),
-    "issue_patterns": (
-        "pattern_name, issue_signature, success_count, failure_count, last_seen, "
-        "confidence_score, best_fix",
-        True,
-    ),
-    "model_characteristics": (
-        "model_name, total_tests, success_rate, common_issues, last_updated, "
-        "performance_notes, effective_fixes",
-        True,
-    ),
+    "issue_patterns": (f"{_PATTERN_FIGURES}, best_fix", True),
+    "model_characteristics": (f"{_MODEL_FIGURES}, effective_fixes", True),
     "fix_count": ("scope, key, item, attempts, applied, verified", False),
 }
 
@@ -576,13 +555,12 @@ class FixHistory:
         """Of the rows that are there, all of them or the newest."""
         with self._store.snapshot(DEFAULT_PROJECT) as session:
             (found,) = session.select(
-                "SELECT count(*), ifnull(sum(fix_success), 0), "
-                "ifnull(sum(fix_success AND verification_success), 0), "
+                "SELECT count(*), total(fix_success), total(fix_success AND verification_success), "
                 "count(DISTINCT model_name), count(DISTINCT issue_type) "
                 "FROM main.fix_history WHERE timestamp >= ?",
                 ("" if since is None else text_of(since),),
             )
-        return FixTotals(*found)
+        return FixTotals(*map(int, found))
 
     def all(self) -> Iterator[FixRow]:
         """Every row, oldest first."""

@@ -181,11 +181,9 @@ class Mirror(ProjectListener):
         return longer
 
     def _tell_unwritten(self, folder: str, error: OSError) -> None:
-        text = (
-            "the memory is kept, but its file in %s/%s could not be written (%s); it is written "
-            "when the memory is next opened"
-        )
-        _log.warning(text, self.root, folder, error.strerror or error)
+        text = "the memory is kept, but its file in %s/%s could not be written (%s); %s"
+        later = "it is written when the memory is next opened"
+        _log.warning(text, self.root, folder, error.strerror or error, later)
 
     def put(self, plantings: Sequence[FileContent]) -> None:
         """Writes the files of many records, after the transaction that keeps them; one alone was

@@ -29,6 +29,7 @@ NOTHING_THERE: Final = -(2**63)
 _STORED: Final = "r.id, r.kind, r.at_us, r.body, r.digest, r.validation"
 _FILE: Final = "f.folder, f.name, f.seq, f.state, f.mtime_ns, f.size, f.digest"
 _LIVE: Final = f"f.state IN ({DUE}, {IN_STEP})"
+_BY_FOLDER: Final = "tree_folder d CROSS JOIN tree_file f ON f.folder = d.id"
 _SAME: Final = "folder = ? AND name = ? AND seq = ? AND digest = ?"
 _THAT_FILE_AGAIN: Final = "ON CONFLICT DO UPDATE SET state = excluded.state, mtime_ns = excluded.mtime_ns, size = excluded.size"
 _FIND: Final = (
@@ -146,8 +147,7 @@ class TreeIndex:
     def counts(self) -> list[tuple[str, int, int]]:
         """Path, number of files and their bytes, of every folder that holds any."""
         sql = (
-            "SELECT d.path, count(*), sum(f.size) FROM tree_folder d CROSS JOIN tree_file f ON "
-            "f.folder = d.id "
+            f"SELECT d.path, count(*), sum(f.size) FROM {_BY_FOLDER} "
             f"WHERE d.project_id = ? AND {_LIVE} GROUP BY d.id"
         )
         return [(path, files, size) for path, files, size in self._run(sql, (self._project,))]
@@ -165,10 +165,7 @@ class TreeIndex:
         """Time and size of a folder's files that are there, as far as is known, by their names; and
         the names of those on their way in or out: another process is at it, or died over it.
         """
-        sql = (
-            "SELECT name, state, mtime_ns, size FROM tree_file "
-            f"WHERE folder = ? AND state <> {PAST}"
-        )
+        sql = f"SELECT name, state, mtime_ns, size FROM tree_file WHERE folder = ? AND state <> {PAST}"
         rows: list[Any] = self._run(sql, (folder,)).fetchall()
         there = {name: (at, size) for name, state, at, size in rows if state == IN_STEP}
         return there, {name for name, state, _, _ in rows if state != IN_STEP}
@@ -176,9 +173,8 @@ class TreeIndex:
     def at(self, folder: str, name: str) -> list[File]:
         """All that is known of one path, past files included."""
         sql = (
-            f"SELECT {_FILE}, coalesce(r.id, '') FROM tree_folder d CROSS JOIN tree_file f ON "
-            "f.folder = d.id LEFT JOIN record r ON r.seq = f.seq "
-            "WHERE d.project_id = ? AND d.path = ? AND f.name = ?"
+            f"SELECT {_FILE}, coalesce(r.id, '') FROM {_BY_FOLDER} LEFT JOIN record r ON "
+            "r.seq = f.seq WHERE d.project_id = ? AND d.path = ? AND f.name = ?"
         )
         return [File(*row) for row in self._run(sql, (self._project, folder, name))]
 
@@ -299,10 +295,9 @@ class TreeIndex:
 
     def written_files(self) -> list[tuple[str, File]]:
         """All files that are in step, each with its folder's path."""
+        of_project = f"WHERE d.project_id = ? AND f.state = {IN_STEP}"
         rows = self._run(
-            f"SELECT d.path, {_FILE}, '' FROM tree_folder d CROSS JOIN tree_file f ON "
-            f"f.folder = d.id WHERE d.project_id = ? AND f.state = {IN_STEP}",
-            (self._project,),
+            f"SELECT d.path, {_FILE}, '' FROM {_BY_FOLDER} {of_project}", (self._project,)
         )
         return [(row[0], File(*row[1:])) for row in rows]
 
