@@ -283,13 +283,10 @@ def test_insights_are_exported_as_one_file(history: AIMemory, tmp_path: Path) ->
     target.write_text("an older one")
     assert history.export_insights(str(target)) is None  # type: ignore[func-returns-value]
     told = json.loads(target.read_text())
-    assert list(told) == [
-        "generated_at",
-        "statistics",
-        "knowledge_base",
-        "model_insights",
-        "historical_trends",
-    ]
+    assert (
+        list(told)
+        == "generated_at statistics knowledge_base model_insights historical_trends".split()
+    )
     assert told["statistics"] == history.get_memory_stats()
     assert told["knowledge_base"] == history.knowledge_base
     assert list(told["model_insights"]) == [QWEN, LLAMA]

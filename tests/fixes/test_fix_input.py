@@ -160,19 +160,7 @@ def test_what_other_libraries_say_counts_and_a_time_that_is_none_loses_nothing()
 
 
 def test_keys_may_have_any_name(memory: Memory) -> None:
-    names = [
-        "self",
-        "model_config",
-        "to_json",
-        "altered",
-        "copy",
-        "__class__",
-        "_private",
-        "model_fields",
-        "issue",
-        "kind",
-        "ключ",
-    ]
+    names = "self model_config to_json altered copy __class__ _private model_fields issue kind ключ".split()
     fix = memory.record(made({name: name for name in names}, {name: name for name in names}))
     assert fix.issue.__pydantic_extra__ == {name: name for name in names}
     assert fix.other == {name: name for name in names}

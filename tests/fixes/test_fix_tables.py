@@ -209,20 +209,7 @@ def test_damaged_tables_are_noticed_and_mended(memory: Memory) -> None:
 steps = st.lists(
     st.tuples(
         st.sampled_from(
-            [
-                "add",
-                "add",
-                "forget",
-                "archive",
-                "verify",
-                "rollback",
-                "undo",
-                "cleanup",
-                "compress",
-                "compact",
-                "credit",
-                "merge",
-            ]
+            "add add forget archive verify rollback undo cleanup compress compact credit merge".split()
         ),
         st.integers(0, 30),
         fixes,

@@ -149,11 +149,8 @@ def test_the_document_is_used_where_it_is_at_hand() -> None:
     module = documented()
     assert (module is not None) == bool(DOCUMENTS)
     if module:
-        for name in (
-            "DEFAULT_PATH",
-            "MAX_EPISODES_STORED",
-            "MAX_RULES_PER_TASK",
-            "CONSOLIDATION_EVERY",
+        for name in tuple(
+            "DEFAULT_PATH MAX_EPISODES_STORED MAX_RULES_PER_TASK CONSOLIDATION_EVERY".split()
         ):
             assert getattr(module, name) == getattr(door, name)
 

@@ -595,19 +595,9 @@ PIECES = ["..", "/", "\\", "\0", "\n", ":", "~", "%2e%2e%2f", "\uff0e\uff0e\uff0
           "NUL", "aux.json", "A" * 300,
           "\ud800", "$HOME", "`id`", "*", "[a]", "?", "|", ".", " ", "ﬀ", "\u017f", "K", "-rf", "_intake", "outcome=failure",
           "\U0001f4a9", "etc/passwd", "C:", "com1", "lpt9.txt", "\u2028", "\x1b[2J", "x" * 5000]  # fmt: skip
-NAMES = [
-    "outcome",
-    "tool",
-    "summary",
-    "task_type",
-    "error_type",
-    "domain",
-    "reason",
-    "insight_type",
-    "sentiment",
-    "own",
-    "id",
-]
+NAMES = (
+    "outcome tool summary task_type error_type domain reason insight_type sentiment own id".split()
+)
 
 
 def attacks(count: int, seed: int) -> Iterator[dict[str, Any]]:

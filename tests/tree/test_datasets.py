@@ -380,17 +380,7 @@ awkward = st.one_of(
     st.text(max_size=12),
     st.text(st.sampled_from("abc_- "), min_size=10, max_size=60),
     st.sampled_from(
-        [
-            "success",
-            "failure",
-            "learning",
-            "code_interpreter",
-            "web_search",
-            "unknown",
-            "debug",
-            "runtime",
-            "fact",
-        ]
+        "success failure learning code_interpreter web_search unknown debug runtime fact".split()
     ),
     st.sampled_from(
         [
