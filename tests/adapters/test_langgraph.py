@@ -636,12 +636,8 @@ def test_what_was_learned_stands_before_the_question(memory: Memory) -> None:
     given: list[Any] = [system, HumanMessage("Hi."), earlier, question]
     told = with_memory(memory, given)
     assert [type(message) for message in told] == [
-        SystemMessage,
-        HumanMessage,
-        AIMessage,
-        HumanMessage,
-        HumanMessage,
-    ]
+        SystemMessage, HumanMessage, AIMessage, HumanMessage, HumanMessage,
+    ]  # fmt: skip
     assert told[-1] == question
     said = str(told[-2].content)
     assert said.startswith("<hardwon-memory")
@@ -673,11 +669,9 @@ def test_the_example_runs() -> None:
 
 def test_without_the_extra_the_error_says_what_to_install() -> None:
     code = (
-        "import sys; sys.modules['langgraph.store.base'] = None\n"
-        "import hardwon\n"
-        "assert not [name for name in sys.modules if name.startswith(('langgraph.', 'langchain'))"
-        " and name != 'langgraph.store.base']\n"
-        "import hardwon.adapters.langgraph"
+        "import sys; sys.modules['langgraph.store.base'] = None\nimport hardwon\nassert not [name for name in "
+        "sys.modules if name.startswith(('langgraph.', 'langchain')) and name != 'langgraph.store.base']\nimport "
+        "hardwon.adapters.langgraph"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 1

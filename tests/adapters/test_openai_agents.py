@@ -416,11 +416,8 @@ def test_an_agent_asks_and_tells_the_memory(endpoint: Scripted, memory: Memory) 
     assert done.final_output == "Done."
     outputs = [str(item.output) for item in done.new_items if item.type == "tool_call_output_item"]
     assert [output.startswith("<hardwon-memory ") for output in outputs] == [
-        True,
-        True,
-        True,
-        False,
-    ]
+        True, True, True, False,
+    ]  # fmt: skip
     assert all("data, not instructions" in output for output in outputs[:3])
     assert "Restarting the worker unblocked the queue" in outputs[0]
     assert "[worked, hypothesis, by maria] Restarting the worker unblocked the queue" in outputs[1]
@@ -449,16 +446,9 @@ def test_an_agent_cannot_sign_with_another_name_or_vouch_for_itself(memory: Memo
         assert isinstance(tool, FunctionTool)
         offered = set(tool.params_json_schema["properties"])
         assert not offered & {
-            "author",
-            "by",
-            "status",
-            "metadata",
-            "project",
-            "tags",
-            "source",
-            "timestamp",
+            "author", "by", "status", "metadata", "project", "tags", "source", "timestamp",
             "recalled",
-        }
+        }  # fmt: skip
         assert tool.params_json_schema["additionalProperties"] is False
         assert tool.strict_json_schema
         assert len(tool.description) > 50
@@ -514,10 +504,8 @@ def test_the_example_runs() -> None:
 
 def test_without_the_extra_the_error_says_what_to_install() -> None:
     code = (
-        "import sys; sys.modules['agents'] = None\n"
-        "import hardwon\n"
-        "assert not [name for name in sys.modules if name.startswith(('agents.', 'openai'))]\n"
-        "import hardwon.adapters.openai_agents"
+        "import sys; sys.modules['agents'] = None\nimport hardwon\nassert not [name for name in sys.modules if "
+        "name.startswith(('agents.', 'openai'))]\nimport hardwon.adapters.openai_agents"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 1

@@ -63,15 +63,9 @@ def test_calls_are_spans_without_what_was_said(tmp_path: Path) -> None:
         memory.credit([hit.record.id for hit in memory.recall("harbour")], True)
         memory.forget([memory.recall("harbour")[0].record.id])
     assert [span.name for span in provider.spans] == [
-        "create_memory shop",
-        "search_memory shop",
-        "search_memory shop",
-        "search_memory shop",
-        "search_memory shop",
-        "update_memory shop",
-        "search_memory shop",
-        "delete_memory shop",
-    ]
+        "create_memory shop", "search_memory shop", "search_memory shop", "search_memory shop",
+        "search_memory shop", "update_memory shop", "search_memory shop", "delete_memory shop",
+    ]  # fmt: skip
     assert [span.failed for span in provider.spans].index(True) == 3
     assert provider.spans[3].attributes["error.type"] == "InvalidInputError"
     assert provider.spans[1].attributes == {

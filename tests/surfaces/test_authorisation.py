@@ -112,15 +112,9 @@ def test_liveness_is_the_only_route_that_takes_no_token(running: Served) -> None
     }
     assert {path for path in others if path != "/" and not path.startswith("/ui")} <= {"/mcp"}
     for path in (
-        "/docs",
-        "/redoc",
-        "/openapi.json",
-        "/mcp",
-        "/mcp/",
-        "/healthz/",
-        "//healthz",
+        "/docs", "/redoc", "/openapi.json", "/mcp", "/mcp/", "/healthz/", "//healthz",
         "/healthz%2F",
-    ):
+    ):  # fmt: skip
         assert nobody.get(running.url + path).status_code == 401, path
 
 

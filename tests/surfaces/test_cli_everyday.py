@@ -134,14 +134,9 @@ def test_git_sees_of_a_memory_its_settings_and_its_tree_alone(
 def test_a_fact_from_options_is_stated_and_strengthened() -> None:
     Path("db.py").write_text("x")
     arguments = (
-        "record",
-        "fact",
-        "db.py uses port 5433.",
-        "--fact-type",
-        "observation",
-        "--confidence",
+        "record", "fact", "db.py uses port 5433.", "--fact-type", "observation", "--confidence",
         "0.9",
-    )
+    )  # fmt: skip
     first = answered(
         *arguments, "--tag", "db", "--tag", "net", "--author", "ann", "--file", "db.py"
     )
@@ -391,22 +386,6 @@ def test_the_memory_that_is_used_outside_of_any_is_told_once(
     assert at_once("recall", "ports").stderr == ""
 
 
-def test_a_checkout_is_named_by_its_folder() -> None:
-    """What it knows of other projects is not merged without a word."""
-    with Memory("ben/.hardwon") as memory, memory.care.in_project("shop") as shop:
-        memory.record_fact("Port 80 is open.", "observation")
-        shop.record_fact("Port 81 is shut.", "observation")
-    assert answered("merge", "ben", "--trust")["added"] == 1
-    said = at_once("merge", "ben").stdout.splitlines()[-1]
-    assert said.endswith("the other memory also has shop: --project names one")
-    assert (
-        "which has default, shop: --project"
-        in at_once("--memory=ben", "stats", "--project=x").stderr
-    )
-    (fact,) = answered("browse")["records"]
-    assert "entities" not in at_once("show", fact["id"]).stdout
-
-
 def test_an_export_goes_into_a_pipe() -> None:
     ids = remember("Port 80 is open.", "Port 81 is shut.")
     lines = at_once("export", "-").stdout.splitlines()
@@ -511,18 +490,10 @@ def test_a_list_is_for_people_and_for_programs_and_says_where_it_is_empty() -> N
 
 
 ANSWERS = [
-    *LISTS,
-    "init",
-    "context torch",
-    "advise pytest",
-    "browse",
-    "record fact X. --fact-type error",
-    "credit {id} --helped",
-    "forget {id} --dry-run",
-    "show {id}",
-    "care supersede {id} {other} --reason x",
-    "undo {decision}",
-]
+    *LISTS, "init", "context torch", "advise pytest", "browse", "care consolidate",
+    "record fact X. --fact-type error", "credit {id} --helped", "forget {id} --dry-run",
+    "show {id}", "care supersede {id} {other} --reason x", "undo {decision}",
+]  # fmt: skip
 
 
 def test_the_json_is_what_http_answers_or_every_key_of_it_is_told() -> None:

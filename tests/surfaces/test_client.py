@@ -28,11 +28,8 @@ def answer(
 ) -> bytes:
     said = len(body) if length is None else length
     return b"HTTP/1.1 %b\r\nConnection: close\r\nContent-Length: %d\r\n%b\r\n%b" % (
-        status,
-        said,
-        more,
-        body,
-    )
+        status, said, more, body,
+    )  # fmt: skip
 
 
 @contextmanager
@@ -84,17 +81,6 @@ def _no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
             ServerError,
         ),
         (b"", ServerError),
-    ],
-    ids=[
-        "cut off",
-        "cut off between two chunks",
-        "no JSON",
-        "elsewhere",
-        "too deep",
-        "another shape",
-        "a wait that is none",
-        "an odd problem",
-        "nothing",
     ],
 )
 @pytest.mark.parametrize("ask", [Client.rebuild, Client.stats])

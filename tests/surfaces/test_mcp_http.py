@@ -24,7 +24,6 @@ from hardwon.trust.access import SCOPES, Caller, Scope, includes
 from mcp_calls import (
     MODES,
     ask_of_skills,
-    call_every_tool,
     example_of,
     fill,
     read_everything,
@@ -85,30 +84,15 @@ def post(
 # --- whoever is let in ---
 
 
-@pytest.mark.parametrize("mode", MODES)
-def test_every_tool_resource_and_prompt_answers(running: Served, record_id: str, mode: str) -> None:
-    async def work() -> None:
-        async with connected(running, running.token("govern"), mode) as client:
-            listed = [tool.name for tool in (await client.list_tools()).tools]
-            assert listed == [*TOOLS, *BTB_TOOLS]
-            answers = await call_every_tool(client, record_id)
-            assert text_of(answers["context"]) == answers["context"].structured_content["text"]
-            found = await read_everything(client, record_id)
-            assert found[f"{SCHEME}health"]["author"] == "tester"
-            for name, tool in BTB_TOOLS.items():
-                assert not (
-                    await client.call_tool(name, example_of(tool.takes, record_id))
-                ).is_error
-
-    run(work)
-
-
 @pytest.mark.parametrize("scope", SCOPES)
 def test_each_scope_reaches_the_tools_that_are_declared_for_it(
     running: Served, record_id: str, scope: Scope
 ) -> None:
     async def work() -> None:
         async with connected(running, running.token(scope), MODES[0]) as client:
+            if scope == "govern":
+                read = await read_everything(client, record_id)
+                assert read[f"{SCHEME}health"]["author"] == "tester"
             allowed = {name for name, tool in TOOLS.items() if includes(scope, tool.scope)}
             allowed |= {name for name, tool in BTB_TOOLS.items() if includes(scope, tool.scope)}
             assert {tool.name for tool in (await client.list_tools()).tools} == allowed

@@ -13,7 +13,8 @@ from hypothesis import HealthCheck, Phase, settings
 from jsonschema import Draft202012Validator
 
 from cases import TORTURE
-from hardwon.surfaces.rest.openapi import document
+from hardwon import limits
+from hardwon.surfaces.rest.openapi import IDEMPOTENCY_KEY, document
 from serving import Served, served
 from test_rest import seed
 
@@ -127,6 +128,15 @@ def test_everything_that_is_referred_to_is_there_and_is_needed() -> None:
     }
     meant = set(refs_in(document()))
     assert meant == there
+
+
+def test_what_is_written_by_hand_has_the_bounds_that_hold() -> None:
+    parameters = document()["paths"]["/api/v1/projects/{project}/facts"]["post"]["parameters"]
+    longest = {parameter["name"]: parameter["schema"]["maxLength"] for parameter in parameters}
+    assert longest == {
+        "project": limits.NAME_CHARS_MAX,
+        IDEMPOTENCY_KEY: limits.IDEMPOTENCY_KEY_CHARS_MAX,
+    }
 
 
 def test_every_example_is_as_its_schema_says() -> None:

@@ -123,15 +123,11 @@ NOT_OF_A_CLIENT = {
     *("tests.record", "tests.publish", "skills.export"),
     "care.wait_for_vectors",
     *(
-        "care.once",
-        "care.now",
-        "care.values",
-        "care.take_in",
-        "care.in_project",
+        "care.once", "care.now", "care.values", "care.take_in", "care.in_project",
         "care.record_many",
     ),
     *("entries.put", "entries.append", "entries.list", "entries.names", "elsewhere"),
-}
+}  # fmt: skip
 
 
 def test_the_client_has_the_methods_of_a_memory(tmp_path: Path) -> None:

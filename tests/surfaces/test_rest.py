@@ -33,7 +33,8 @@ from hardwon.surfaces.shapes import parse
 from serving import PROJECT, Process, Served, served, wait_until
 
 OTHER_ID = "0198c0de-0000-7000-8000-000000000002"
-NDJSON = {"Content-Type": "application/x-ndjson"}
+JSON, NDJSON = ({"Content-Type": f"application/{name}"} for name in ("json", "x-ndjson"))
+PUBLISH = "POST", f"/records/{EXAMPLE_ID}/publish"
 ORDINARY = [operation for operation in OPERATIONS.values() if not operation.streams]
 
 
@@ -67,13 +68,8 @@ def example_of(operation: Operation) -> dict[str, Any]:
 def seed(memory: Memory) -> None:
     for number, record_id in enumerate((EXAMPLE_ID, OTHER_ID)):
         if memory.get(record_id) is None:
-            memory.add(
-                Fact(
-                    id=record_id,
-                    content=f"Port {number} of the proxy is open.",
-                    fact_type="observation",
-                )
-            )
+            content = f"Port {number} of the proxy is open."
+            memory.add(Fact(id=record_id, content=content, fact_type="observation"))
     if not memory.lessons():
         memory.record_trajectory(
             "make the tests pass",
@@ -83,19 +79,6 @@ def seed(memory: Memory) -> None:
                 {"action": "make test", "observation": "3 passed", "ok": True},
             ],
         )
-
-
-def test_the_author_is_the_tokens_name(running: Served) -> None:
-    client = running.client("write")
-    made = client.post(
-        running.at("/facts"), json={"content": "Port 81 is closed.", "fact_type": "observation"}
-    ).json()
-    assert made["metadata"]["source"]["author"] == "tester"
-    refused = client.post(
-        running.at("/facts"), json={"content": "x", "fact_type": "error", "author": "boss"}
-    )
-    assert refused.status_code == 422
-    assert refused.json()["errors"][0]["field"] == "author"
 
 
 @pytest.mark.parametrize("operation", ORDINARY, ids=lambda each: each.name)
@@ -143,30 +126,12 @@ def test_every_operation_answers_its_example(operation: Operation, running: Serv
         ("POST", "/recall", {"content": b'{"query":"x"}'}, 415, "wrong-media-type"),
         ("POST", "/recall", {"json": {"query": "x", "k": "5"}}, 422, "invalid-input"),
         ("POST", "/recall", {"json": ["query"]}, 422, "invalid-input"),
-        (
-            "POST",
-            "/recall",
-            {"content": b"{", "headers": {"Content-Type": "application/json"}},
-            422,
-            "invalid-input",
-        ),
-        (
-            "POST",
-            "/recall",
-            {"content": b'{"query":NaN}', "headers": {"Content-Type": "application/json"}},
-            422,
-            "invalid-input",
-        ),
-        (
-            "POST",
-            f"/records/{EXAMPLE_ID}/publish",
-            {"json": {"record_id": OTHER_ID}},
-            422,
-            "invalid-input",
-        ),
+        ("POST", "/recall", {"content": b"{", "headers": JSON}, 422, "invalid-input"),
+        ("POST", "/recall", {"content": b'{"query":NaN}', "headers": JSON}, 422, "invalid-input"),
+        (*PUBLISH, {"json": {"record_id": OTHER_ID}}, 422, "invalid-input"),
         ("POST", "/import", {"content": b"{}\n"}, 415, "wrong-media-type"),
     ],
-)
+)  # fmt: skip
 def test_what_is_wrong_is_told(
     running: Served,
     client: httpx.Client,
@@ -309,20 +274,13 @@ def test_what_was_accepted_is_finished(tmp_path: Path) -> None:
     server = Process(tmp_path / "brain", "--no-auth")
     told_to_end = threading.Event()
 
+    def line(content: str) -> bytes:
+        return Fact(id=new_id(), content=content, fact_type="error").to_json_bytes() + b"\n"
+
     def sent() -> Iterator[bytes]:
-        yield (
-            Fact(
-                id=new_id(), content="The first half came before the end.", fact_type="error"
-            ).to_json_bytes()
-            + b"\n"
-        )
+        yield line("The first half came before the end.")
         assert told_to_end.wait(100)
-        yield (
-            Fact(
-                id=new_id(), content="The second half came after it.", fact_type="error"
-            ).to_json_bytes()
-            + b"\n"
-        )
+        yield line("The second half came after it.")
 
     def send() -> httpx.Response:
         return httpx.post(
@@ -420,7 +378,7 @@ def test_a_second_signal_ends_it_at_once(tmp_path: Path) -> None:
             httpx.post(
                 server.url + f"/api/v1/projects/{PROJECT}/recall",
                 content=never_whole(),
-                headers={"Content-Type": "application/json"},
+                headers=JSON,
                 timeout=100,
             )
 

@@ -61,12 +61,9 @@ def test_a_foreign_host_is_refused_everywhere(running: Served, path: str, host: 
 def test_its_own_names_are_known(running: Served) -> None:
     port = running.url.rpartition(":")[2]
     for host in (
-        "localhost",
-        f"LOCALHOST:{port}",
-        f"[::1]:{port}",
-        "memory.example.org",
+        "localhost", f"LOCALHOST:{port}", f"[::1]:{port}", "memory.example.org",
         "memory.example.org:444",
-    ):
+    ):  # fmt: skip
         assert running.client(None).get("/healthz", headers={"Host": host}).status_code == 200
 
 
@@ -262,9 +259,8 @@ def connected(running: Served) -> socket.socket:
 def head(running: Served, token: str, more: str = "Content-Length: 1000\r\n") -> bytes:
     host = running.url.removeprefix("http://")
     return (
-        f"POST {running.at('/recall')} HTTP/1.1\r\nHost: {host}\r\nAuthorization: Bearer "
-        f"{token}\r\n"
-        f"Content-Type: application/json\r\n{more}\r\n"
+        f"POST {running.at('/recall')} HTTP/1.1\r\nHost: {host}\r\nAuthorization: Bearer {token}\r\nContent-Type: "
+        f"application/json\r\n{more}\r\n"
     ).encode()
 
 

@@ -93,15 +93,10 @@ def test_a_wrong_token_gets_the_same_page_and_no_session(running: Served) -> Non
 @pytest.mark.parametrize(
     "elsewhere",
     [
-        "https://evil.example/ui/",
-        "//evil.example/ui/",
-        "/\\evil.example",
-        "/ui/\\evil",
-        "/api/v1/projects",
-        "/ui/sign-in",
-        "/ui/\r\nX: y",
+        "https://evil.example/ui/", "//evil.example/ui/", "/\\evil.example", "/ui/\\evil",
+        "/api/v1/projects", "/ui/sign-in", "/ui/\r\nX: y",
     ],
-)
+)  # fmt: skip
 def test_nobody_is_sent_elsewhere_after_signing_in(running: Served, elsewhere: str) -> None:
     browser = Browser(running)
     browser.http.follow_redirects = False
@@ -329,11 +324,8 @@ def test_the_demo_has_everything_and_is_made_once(tmp_path: Path) -> None:
         assert memory.cards()
         assert memory.care.decisions(action="contradiction")
         assert {
-            "hypothesis",
-            "verified",
-            "published",
-            "archived",
-        } <= memory.stats().by_status.keys()
+            "hypothesis", "verified", "published", "archived",
+        } <= memory.stats().by_status.keys()  # fmt: skip
     again = at_once("--memory", place, "demo")
     assert again.exit_code == 1
     assert "has records already" in again.output

@@ -119,12 +119,8 @@ def test_the_matrix_has_attempts_in_its_cells_and_leads_to_the_search(reader: Br
         "TIMEOUT on alpha: 6 attempts, 6 applied, 4 successful; next one succeeds:"
     )
     assert row_with(page, "alpha", "Model and issue type")[:5] == [
-        "alpha",
-        "TIMEOUT",
-        "6",
-        "6",
-        "4",
-    ]
+        "alpha", "TIMEOUT", "6", "6", "4",
+    ]  # fmt: skip
 
 
 def test_fixers_are_compared_with_their_intervals(reader: Browser) -> None:
@@ -244,12 +240,8 @@ def test_rules_have_their_support_and_evidence_and_cards_what_would_have_been_ri
     for each in (*rule.evidence, seen):
         assert f'href="/ui/{PROJECT}/record/{each}"' in page
     assert row_with(page, "haste", "Mistakes")[1:6] == [
-        "dates",
-        "guessed",
-        "look",
-        "Look first.",
-        "1",
-    ]
+        "dates", "guessed", "look", "Look first.", "1",
+    ]  # fmt: skip
     assert "looked first" in text_of(reader.get("lessons")), "of the tasks that were tried most"
     assert "No such rule." in text_of(reader.get("lessons", task_id="other"))
 
@@ -306,11 +298,8 @@ def test_commands_that_hooks_recorded_count_everywhere(reader: Browser) -> None:
     first, last = (f"{NOW - timedelta(days=n):%Y-%m-%d}" for n in (2, 1))
     chosen = reader.get("progress", since=first, until=last)
     assert row_with(chosen, "codex", "Success by author")[1:] == [
-        "50 % 1 of 2",
-        "1",
-        "0 % 0 of 1",
-        "100 % 1 of 1",
-    ]
+        "50 % 1 of 2", "1", "0 % 0 of 1", "100 % 1 of 1",
+    ]  # fmt: skip
     assert f"author=codex&amp;since={first}&amp;until={first}" in chosen
     assert 'aria-current="true">30 d' not in chosen
     assert "a day, such as 2026-03-31" in text_of(reader.get("progress", 422, until="31.3."))

@@ -84,7 +84,7 @@ def test_who_may_only_read_sees_lessons_and_judges_none(running: Served) -> None
     lesson = learn(running.memory, LOCKED, "sed -i s/DELETE/WAL/ settings.py")
     for scope in ("read", "write"):
         browser = signed_in(running, scope)
-        page = browser.get(f"lessons?denied={lesson}")
+        page = browser.get(f"lessons?judged={lesson}")
         assert 'name="verdict"' not in page
         assert "lessons.js" not in page
         assert judge(browser, "wrong", lesson).status_code == 403

@@ -148,15 +148,12 @@ class Client(_Methods):
 
     def _ask(self, name: str, keywords: Mapping[str, Any]) -> Any:
         operation = OPERATIONS[name]
-        checked = operation.takes.model_validate(
-            {name: value for name, value in keywords.items() if value is not None}
-        )
-        sent = {
-            name: jsonable(value) for name, value in checked if name in checked.model_fields_set
-        }
-        path = operation.path.format(
-            **{name: quote(str(sent.pop(name)), safe="") for name in operation.in_path}
-        )
+        named = {name: value for name, value in keywords.items() if value is not None}
+        checked = operation.takes.model_validate(named)
+        kept = checked.model_fields_set
+        sent = {name: jsonable(value) for name, value in checked if name in kept}
+        in_path = {name: quote(str(sent.pop(name)), safe="") for name in operation.in_path}
+        path = operation.path.format(**in_path)
         if operation.method == "GET":
             query = {
                 name: str(value).lower() if isinstance(value, bool) else value
@@ -181,12 +178,8 @@ def _to_send(operation: Operation, sent: dict[str, Any], client: Client) -> dict
         allowed = "nothing: the token says who asks, and a server tells no progress"
         check_that(name in usual and value == usual[name].default, name, value, allowed)
     project = sent.pop("project", None)
-    check_that(
-        project in (None, client.project),
-        "project",
-        project,
-        f"{client.project!r}, the project this client was made for",
-    )
+    allowed = f"{client.project!r}, the project this client was made for"
+    check_that(project in (None, client.project), "project", project, allowed)
     if issubclass(operation.takes, Enveloped):
         # what is known here of what is recorded: the commit, and the hashes of files
         repository = client._repository
@@ -281,12 +274,9 @@ class _Server:
         self, url: str, token: str | None, timeout_s: float, tls: ssl.SSLContext | None
     ) -> None:
         self.origin = url.rstrip("/")
-        if token is not None and not (
-            isinstance(token, str) and token.isascii() and token.isprintable() and token
-        ):
-            raise InvalidInputError.one(
-                "token", "(not shown)", "a token as hardwon tokens create printed it"
-            )
+        is_text = isinstance(token, str) and token.isascii() and token.isprintable() and token
+        allowed = "a token as hardwon tokens create printed it"
+        check_that(token is None or is_text, "token", "(not shown)", allowed)
         # what was compressed could be larger than its bound
         self._headers = {"Accept": "application/json", "Accept-Encoding": "identity"}
         self._headers |= {} if token is None else {"Authorization": f"Bearer {token}"}
@@ -403,31 +393,20 @@ def _make_tls(url: str, ca_file: str | Path | None, plain_http: bool) -> ssl.SSL
     allowed = "an address such as https://memory.example.org or http://127.0.0.1:7433"
     try:
         parts = urlsplit(check_text("url", url))
-        _ = parts.port
+        more = parts.path.strip("/") or parts.query or "@" in parts.netloc or parts.port == 0
+        is_address = parts.scheme in ("http", "https") and parts.hostname and not more
     except ValueError:
-        raise InvalidInputError.one("url", url, allowed) from None
-    if (
-        parts.scheme not in ("http", "https")
-        or not parts.hostname
-        or parts.path.strip("/")
-        or parts.query
-        or "@" in parts.netloc
-    ):
-        raise InvalidInputError.one("url", url, allowed)
+        is_address = False
+    check_that(is_address, "url", url, allowed)
     if parts.scheme == "http":
-        check_that(
-            plain_http or parts.hostname in ("127.0.0.1", "::1", "localhost"),
-            "url",
-            url,
-            "https, or http to this machine; plain_http=True sends the token "
-            "unencrypted to another one",
-        )
+        is_safe = plain_http or parts.hostname in ("127.0.0.1", "::1", "localhost")
+        allowed = "https, or http to this machine; plain_http=True sends the token unencrypted to another one"
+        check_that(is_safe, "url", url, allowed)
         return None
     try:
         context = ssl.create_default_context(cafile=None if ca_file is None else str(ca_file))
     except OSError as error:  # SSLError is one
-        raise InvalidInputError.one(
-            "ca_file", str(ca_file), f"a file of certificates in PEM ({_words(error)})"
-        ) from None
+        allowed = f"a file of certificates in PEM ({_words(error)})"
+        raise InvalidInputError.one("ca_file", str(ca_file), allowed) from None
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     return context

@@ -41,13 +41,11 @@ def check_access(
         )
     if whole and caller.projects is not None:
         raise errors.ForbiddenError(
-            f"this reaches every project, and the token {caller.name!r} some: ask for one that "
-            f"reaches all"
+            f"this reaches every project, and the token {caller.name!r} some: ask for one that reaches all"
         )
     if SCOPES.index(wanted) > SCOPES.index(caller.scope):
         raise errors.ForbiddenError(
-            f"this takes the scope {wanted}, and the token {caller.name!r} has {caller.scope}: ask "
-            f"for one that may"
+            f"this takes the scope {wanted}, and the token {caller.name!r} has {caller.scope}: ask for one that may"
         )
 
 
@@ -88,8 +86,7 @@ class Gate:
             problem = "the token is unknown, expired or revoked"
         if caller is None:
             raise errors.NotAdmittedError(
-                f"{problem}: send a token as `Authorization: Bearer …`; hardwon tokens create makes "
-                "one"
+                f"{problem}: send a token as `Authorization: Bearer …`; hardwon tokens create makes one"
             )
         self._rate.count(caller)
         return caller

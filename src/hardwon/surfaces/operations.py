@@ -236,6 +236,17 @@ def _look_after(name: str, place: str, **more: Any) -> Operation:
     return Operation(name, "admin", place, **more)
 
 
+def _read_by_programs(name: str) -> Operation:
+    """Where its name says, and no command."""
+    return _read(name, f"GET /{name.replace('.', '/').replace('_', '-')}", command=None)
+
+
+_READ_BY_PROGRAMS: Final = """
+    patterns cards tests.failing episodes.tasks episodes.scores episodes.compare
+    fixes.temporal_patterns fixes.strategies fixes.failed_strategies fixes.best_strategies
+    fixes.totals fixes.days fixes.matrix fixes.trends fixes.fixers
+    care.adopted care.activity care.failures care.progress care.helpful care.change_mark
+"""
 _ALL: Final = (
     _record("remember", "POST /experiences", arguments=Remember),
     _record("record_fact", "POST /facts"),
@@ -267,39 +278,19 @@ _ALL: Final = (
     _read("audit", "GET /records/{record_id}/audit", command="care audit", run=_audit),
     _read("similar_issues", "POST /similar-issues", tool="similar_issues", command=None),
     _read("odds", "POST /odds", command=None),
-    _read("patterns", "GET /patterns", command=None),
-    _read("fixes.temporal_patterns", "GET /fixes/temporal-patterns", command=None),
-    _read("fixes.strategies", "GET /fixes/strategies", command=None),
-    _read("fixes.failed_strategies", "GET /fixes/failed-strategies", command=None),
-    _read("fixes.best_strategies", "GET /fixes/best-strategies", command=None),
     _read("model_insights", "GET /model-insights", tool="insights", command=None),
-    _read("fixes.totals", "GET /fixes/totals", command=None),
-    _read("fixes.days", "GET /fixes/days", command=None),
-    _read("fixes.matrix", "GET /fixes/matrix", command=None),
-    _read("fixes.trends", "GET /fixes/trends", command=None),
-    _read("fixes.fixers", "GET /fixes/fixers", command=None),
     _read("solutions", "POST /solutions", command=None),
     _read("lessons", "GET /lessons"),
     _read("why", "GET /lessons/{lesson_id}"),
     _decide("right", "POST /lessons/{lesson_id}/right", again=None),
     _decide("wrong", "POST /lessons/{lesson_id}/wrong", again=None),
     _read("rules", "GET /rules", tool="rules"),
-    _read("cards", "GET /cards", command=None),
-    _read("episodes.tasks", "GET /episodes/tasks", command=None),
-    _read("episodes.scores", "GET /episodes/scores", command=None),
-    _read("episodes.compare", "GET /episodes/compare", command=None),
     _read("care.decisions", "GET /care/decisions"),
-    _read("care.adopted", "GET /care/adopted", command=None),
-    _read("tests.failing", "GET /tests/failing", command=None),
     _read("skills.list", "GET /skills", command=None),
     _read("stats", "GET /stats", run=_stats, tool="stats"),
-    _read("care.activity", "GET /care/activity", command=None),
-    _read("care.failures", "GET /care/failures", command=None),
-    _read("care.progress", "GET /care/progress", command=None),
-    _read("care.helpful", "GET /care/helpful", command=None),
-    _read("care.change_mark", "GET /care/change-mark", command=None),
     _read("topology", "GET /topology", tool="map", command="tree map"),
     _read("tree.hotspots", "GET /tree/hotspots", tool="hotspots", command=None),
+    *map(_read_by_programs, _READ_BY_PROGRAMS.split()),
     _read("reflect", "GET /reflection", tool="reflect", command=None),
     _read("export", "GET /export", streams="out", answer=AnyRecord),
     _decide("verify", "POST /records/{record_id}/verify", tool="verify", signs="author"),

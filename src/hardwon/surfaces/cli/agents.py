@@ -48,15 +48,15 @@ def run(
     words: Annotated[
         list[str], cli.arg("The command, with everything that belongs to it.", "COMMAND...")
     ],
-    task: Annotated[
-        cli.Text, cli.opt("What it is for.", offer="task_id", show_default="the command itself")
-    ] = None,
-    author: Annotated[cli.Text, cli.opt("Who runs it.", offer="author")] = None,
-    tag: Annotated[cli.Texts, cli.opt("A tag of the record; as often as you like.")] = None,
-    quiet: Annotated[bool, cli.opt("Say nothing beforehand.", "--quiet", "-q")] = False,
-    stop_if_blocked: Annotated[
-        bool, cli.opt("Do not run what failed the same way again and again.", "--stop-if-blocked")
-    ] = False,
+    task: cli.Text = cli.opt(
+        "What it is for.", offer="task_id", show_default="the command itself", default=None
+    ),
+    author: cli.Text = cli.opt("Who runs it.", offer="author", default=None),
+    tag: cli.Texts = cli.opt("A tag of the record; as often as you like.", default=None),
+    quiet: bool = cli.flag("Say nothing beforehand.", "--quiet", "-q"),
+    stop_if_blocked: bool = cli.flag(
+        "Do not run what failed the same way again and again.", "--stop-if-blocked"
+    ),
 ) -> None:
     """Run a command, warn where it failed before, record it.
 
@@ -137,14 +137,13 @@ def ask_in_time(
 @cli.command(app, "import")
 def import_sessions(
     form: Annotated[
-        Literal["claude-code", "codex", "otlp"], cli.arg("claude-code, codex or otlp.", "FORMAT")
+        Literal["claude-code", "codex", "otlp"],
+        cli.arg("claude-code, codex or otlp.", "FORMAT"),
     ],
-    path: Annotated[
-        cli.Text, cli.arg("A file, or a folder of them.", show_default="where the agent keeps them")
-    ] = None,
-    everywhere: Annotated[
-        bool, cli.opt("Also sessions of other repositories.", "--everywhere")
-    ] = False,
+    path: cli.Text = cli.arg(
+        "A file, or a folder of them.", show_default="where the agent keeps them", default=None
+    ),
+    everywhere: bool = cli.flag("Also sessions of other repositories.", "--everywhere"),
     dry_run: cli.DryRun = False,
 ) -> None:
     """Take in sessions that coding agents left on disk.
@@ -208,30 +207,39 @@ def hooks() -> None:
     """
 
 
+# What an agent's hooks are called with.
+OF_AGENTS: Final = {
+    "ask_blocked": Annotated[
+        bool, cli.opt("agents: ask you before what failed the same way twice.", "--ask-blocked")
+    ],
+    "deny_blocked": Annotated[bool, cli.opt("agents: do not allow it.", "--deny-blocked")],
+    "make_memory": Annotated[
+        bool, cli.opt("agents: record also where there is no memory yet.", "--make-memory")
+    ],
+    "no_prompts": Annotated[
+        bool, cli.opt("agents: do not keep what was asked as the task.", "--no-prompts")
+    ],
+    "budget": Annotated[
+        int,
+        cli.opt(
+            "agents: tokens of a context at most.",
+            min=1,
+            max=limits.CONTEXT_TOKENS_MAX,
+            show_default=str(limits.AGENT_CONTEXT_TOKENS),
+        ),
+    ],
+}
+
+
 @cli.command(hooks, "install")
+@cli.with_options("chosen", OF_AGENTS)
 def install_hooks(
+    chosen: dict[str, Any],
     into: Into = "git",
-    shared: Annotated[
-        bool, cli.opt("git: also in a hooks folder that other repositories use.", "--shared")
-    ] = False,
+    shared: bool = cli.flag("git: also in a hooks folder that other repositories use.", "--shared"),
     local: Local = False,
     user: User = False,
-    ask_blocked: Annotated[
-        bool, cli.opt("agents: ask you before what failed the same way twice.", "--ask-blocked")
-    ] = False,
-    deny_blocked: Annotated[bool, cli.opt("agents: do not allow it.", "--deny-blocked")] = False,
-    make_memory: Annotated[
-        bool, cli.opt("agents: record also where there is no memory yet.", "--make-memory")
-    ] = False,
-    no_prompts: Annotated[
-        bool, cli.opt("agents: do not keep what was asked as the task.", "--no-prompts")
-    ] = False,
-    budget: Annotated[
-        int, cli.opt("agents: tokens of a context at most.", min=1, max=limits.CONTEXT_TOKENS_MAX)
-    ] = limits.AGENT_CONTEXT_TOKENS,
-    dry_run: Annotated[
-        bool, cli.opt("agents: print the settings file as it would be.", "--dry-run")
-    ] = False,
+    dry_run: bool = cli.flag("agents: print the settings file as it would be.", "--dry-run"),
 ) -> None:
     """Install them. What is there already stays, and keeps running.
 
@@ -242,31 +250,23 @@ def install_hooks(
       hardwon hooks install
       hardwon hooks install claude-code --local --make-memory
     """
-    flags = {
-        "ask_blocked": ask_blocked,
-        "deny_blocked": deny_blocked,
-        "make_memory": make_memory,
-        "no_prompts": no_prompts,
-    }
-    has_budget = budget != limits.AGENT_CONTEXT_TOKENS
     if into == "git":
-        refuse(into, local=local, user=user, **flags, budget=has_budget, dry_run=dry_run)
+        refuse(into, local=local, user=user, **chosen, dry_run=dry_run)
         folder = git_hooks.folder_of_hooks(find_root(), shared=shared)
         show_hooks([git_hooks.install(folder, cli.memory_options())], [])
         return
     refuse(into, shared=shared)
-    if ask_blocked and deny_blocked:
+    if {"ask_blocked", "deny_blocked"} <= chosen.keys():
         raise typer.BadParameter("not both of --ask-blocked and --deny-blocked")
-    options = [f"--{name.replace('_', '-')}" for name, wanted in flags.items() if wanted]
-    settings = find_settings(into, local, user)
-    called = settings.command(
-        cli.memory_options(), [*options, *(["--budget", str(budget)] if has_budget else [])]
-    )
+    settings, options = find_settings(into, local, user), list[str]()
+    for name, value in chosen.items():
+        options += [f"--{name.replace('_', '-')}", *([] if value is True else [str(value)])]
+    called = settings.command(cli.memory_options(), options)
     if dry_run:
         cli.write(settings.plan(called))
         return
     settings.install(called)
-    if not make_memory and not memory_exists(cli.find_target().memory):
+    if "make_memory" not in chosen and not memory_exists(cli.find_target().memory):
         cli.complain(
             f"there is no memory at {find_place(cli.find_target().memory).location} yet: until there is "
             "one, nothing is recorded (or install with --make-memory)"
@@ -300,7 +300,7 @@ def remove_hooks(into: Into = "git", local: Local = False, user: User = False) -
 
 @cli.command(hooks, "status")
 def hooks_status(
-    into: Annotated[HooksOf | None, cli.arg("Of these alone.")] = None,
+    into: HooksOf | None = cli.arg("Of these alone.", default=None),
     local: Local = False,
     user: User = False,
 ) -> None:

@@ -159,16 +159,25 @@ def complete(name: str) -> Callable[[typer.Context, str], list[str]]:
     return offer
 
 
-def opt(about: str, *names: str, offer: str = "", **settings: Any) -> Any:
-    """An option. `offer`: what a shell offers for it, as `complete` takes it."""
+def opt(about: str, *names: str, default: Any = ..., offer: str = "", **settings: Any) -> Any:
+    """An option; it has to be given where it has no default. `offer`: what a shell offers for it,
+    as `complete` takes it.
+    """
     callback = complete(offer) if offer else None
-    return typer.Option(*names, help=about, autocompletion=callback, **settings)
+    return typer.Option(default, *names, help=about, autocompletion=callback, **settings)
 
 
-def arg(about: str, metavar: str | None = None, offer: str = "", **settings: Any) -> Any:
+def flag(about: str, *names: str, **settings: Any) -> Any:
+    """An option that is there or not."""
+    return opt(about, *names, default=False, **settings)
+
+
+def arg(
+    about: str, metavar: str | None = None, default: Any = ..., offer: str = "", **more: Any
+) -> Any:
     """An argument. `offer` as of `opt`."""
     callback = complete(offer) if offer else None
-    return typer.Argument(metavar=metavar, help=about, autocompletion=callback, **settings)
+    return typer.Argument(default, metavar=metavar, help=about, autocompletion=callback, **more)
 
 
 Json = Annotated[bool, opt("Print JSON for programs.", "--json")]
@@ -288,10 +297,7 @@ def memory_options() -> list[str]:
     )
     if memory and "://" in memory:
         where = without_password(memory)
-        allowed = (
-            "an address without a password, which others would read: PGPASSWORD, ~/.pgpass or "
-            "?service=NAME has it"
-        )
+        allowed = "an address without a password, which others would read: PGPASSWORD, ~/.pgpass or ?service=NAME has it"
         check_that(where == memory, "memory", where, allowed)
     else:
         where = str(Path(memory).expanduser().absolute()) if memory else ""

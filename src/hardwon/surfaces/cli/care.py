@@ -4,7 +4,7 @@ copies, vectors, and whether all is as it was written.
 
 import os
 import shlex
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -17,7 +17,7 @@ from hardwon.memory.places import find_place, memory_exists, note
 from hardwon.outside.git import IN_INDEX, in_index
 from hardwon.outside.locations import DEFAULT_PROJECT, is_url
 from hardwon.records.fields import check_that
-from hardwon.records.kinds import Action, Decision, Verifier, name_sources
+from hardwon.records.kinds import Action, AnyRecord, Decision, Verifier, name_sources
 from hardwon.surfaces.cli import base as cli
 from hardwon.surfaces.cli import views
 from hardwon.surfaces.cli.everyday import with_filters
@@ -38,13 +38,20 @@ def care() -> None:
 Reason = Annotated[str, cli.opt("Why.")]
 
 
+def show_status(change: Callable[..., AnyRecord], *ids: str) -> None:
+    """Changes how far a record is believed, and tells it. `change` gets the memory and whole ids."""
+    with cli.read_memory() as memory:
+        record = change(memory, *cli.whole_ids(memory, ids))
+    cli.show(record, f"{record.id} is {record.metadata.validation.status}")
+
+
 @cli.command(app, "verify")
 def verify(
     record_id: cli.RecordId,
-    by: Annotated[
-        str, cli.opt("What confirmed it.", metavar="|".join(get_args(Verifier)))
-    ] = "human_approval",
-    verification_id: Annotated[cli.Text, cli.opt("Which run, approval or build it was.")] = None,
+    by: str = cli.opt(
+        "What confirmed it.", metavar="|".join(get_args(Verifier)), default="human_approval"
+    ),
+    verification_id: cli.Text = cli.opt("Which run, approval or build it was.", default=None),
 ) -> None:
     """Mark a record as verified: a test, a person or a compiler showed it to be true.
 
@@ -52,9 +59,7 @@ def verify(
     Examples:
       hardwon verify 0198c0de-0000-7000-8000-000000000001 --by test_runner --verification-id ci-1234
     """
-    with cli.read_memory() as memory:
-        record = memory.verify(cli.whole_id(memory, record_id), by, verification_id)  # type: ignore[arg-type]  # it says what is allowed
-    cli.show(record, views.status_text(record))
+    show_status(lambda memory, whole: memory.verify(whole, by, verification_id), record_id)
 
 
 @cli.command(care, "publish")
@@ -65,9 +70,7 @@ def publish(record_id: cli.RecordId, by: cli.By = "user") -> None:
     Examples:
       hardwon care publish 0198c0de-0000-7000-8000-000000000001
     """
-    with cli.read_memory() as memory:
-        record = memory.publish(cli.whole_id(memory, record_id), by)
-    cli.show(record, views.status_text(record))
+    show_status(lambda memory, whole: memory.publish(whole, by), record_id)
 
 
 @cli.command(care, "archive")
@@ -78,9 +81,7 @@ def archive(record_id: cli.RecordId, reason: Reason, by: cli.By = "user") -> Non
     Examples:
       hardwon care archive 0198c0de-0000-7000-8000-000000000001 --reason "the service is gone"
     """
-    with cli.read_memory() as memory:
-        record = memory.archive(cli.whole_id(memory, record_id), reason, by)
-    cli.show(record, views.status_text(record))
+    show_status(lambda memory, whole: memory.archive(whole, reason, by), record_id)
 
 
 @cli.command(care, "supersede")
@@ -96,10 +97,7 @@ def supersede(
     Examples:
       hardwon care supersede 0198c0de-0000-7000-8000-000000000001 0198c0de-0000-7000-8000-000000000002 --reason "it moved"
     """
-    with cli.read_memory() as memory:
-        old, new = cli.whole_ids(memory, (old_id, new_id))
-        record = memory.supersede(old, new, reason, by)
-    cli.show(record, views.status_text(record))
+    show_status(lambda memory, old, new: memory.supersede(old, new, reason, by), old_id, new_id)
 
 
 @cli.command(care, "audit")
@@ -149,9 +147,7 @@ def write_event(happened: "LifeEvent") -> str:
 @with_filters
 def forget(
     filters: dict[str, Any],
-    ids: Annotated[
-        cli.Texts, cli.arg("Ids of records; or use filters.", "ID...", offer="id")
-    ] = None,
+    ids: cli.Texts = cli.arg("Ids of records; or use filters.", "ID...", offer="id", default=None),
     by: cli.By = "user",
     dry_run: cli.DryRun = False,
     yes: cli.Yes = False,
@@ -219,7 +215,7 @@ def undo(
 
 @cli.command(care, "decisions")
 def decisions(
-    action: Annotated[Action | None, cli.opt("Only such decisions.")] = None,
+    action: Action | None = cli.opt("Only such decisions.", default=None),
     task_id: cli.OfTask = None,
     limit: cli.Limit = 100,
 ) -> None:
@@ -264,7 +260,7 @@ def rollback(
 
 @cli.command(care, "consolidate")
 def consolidate(
-    llm: Annotated[bool, cli.opt("Also ask the LLM that is set up for rules.", "--llm")] = False,
+    llm: bool = cli.flag("Also ask the LLM that is set up for rules.", "--llm"),
 ) -> None:
     """Put knowledge in order. Rules that say nearly the same become one, contradictions are linked,
     what proved itself in several tasks holds for the project, and what nobody has seen for long
@@ -293,9 +289,9 @@ def consolidate(
 
 @cli.command(care, "check-stale")
 def check_stale(
-    repo: Annotated[
-        str, cli.opt("A folder inside the git checkout to look at.", metavar="FOLDER")
-    ] = ".",
+    repo: str = cli.opt(
+        "A folder inside the git checkout to look at.", metavar="FOLDER", default="."
+    ),
     dry_run: cli.DryRun = False,
 ) -> None:
     """Archive records whose files are no longer what they were, and bring back those whose files
@@ -329,9 +325,9 @@ def check_stale(
 @cli.command(care, "cleanup")
 def cleanup(
     days: cli.OlderThan = limits.CLEANUP_DAYS,
-    keep_successes: Annotated[
-        int | None, cli.opt("Keep fixes that worked for so many days.", min=1, max=limits.DAYS_MAX)
-    ] = None,
+    keep_successes: int | None = cli.opt(
+        "Keep fixes that worked for so many days.", min=1, max=limits.DAYS_MAX, default=None
+    ),
     dry_run: cli.DryRun = False,
     yes: cli.Yes = False,
 ) -> None:
@@ -494,8 +490,8 @@ def make_vectors(
     embedder: Annotated[
         Literal["wordllama", "fastembed", "endpoint"], cli.opt("What makes the vectors.")
     ],
-    model: Annotated[cli.Text, cli.opt("The model, of fastembed or of an endpoint.")] = None,
-    base_url: Annotated[cli.Text, cli.opt("Of an endpoint.", metavar="URL")] = None,
+    model: cli.Text = cli.opt("The model, of fastembed or of an endpoint.", default=None),
+    base_url: cli.Text = cli.opt("Of an endpoint.", metavar="URL", default=None),
 ) -> None:
     """Make the vectors that recall by meaning needs.
 
@@ -537,7 +533,7 @@ def make_vectors(
 
 @cli.command(app, "trust")
 def trust(
-    tokens: Annotated[bool, cli.opt("Keep the tokens that came with it, too.", "--tokens")] = False,
+    tokens: bool = cli.flag("Keep the tokens that came with it, too.", "--tokens"),
 ) -> None:
     """Use a memory that was found here and not made here.
 

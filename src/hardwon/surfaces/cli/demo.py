@@ -9,7 +9,7 @@ from contextlib import ExitStack, nullcontext
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Annotated, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from hardwon import limits
 from hardwon.errors import ConflictError
@@ -50,15 +50,13 @@ class Try(NamedTuple):
 
 @cli.command(app, "demo")
 def demo(
-    seed: Annotated[
-        int, cli.opt("The same seed makes the same two months, which end now.", min=0)
-    ] = 0,
-    serve: Annotated[
-        bool, cli.opt("Look at two months of a made-up team in the dashboard.", "--serve")
-    ] = False,
-    port: Annotated[
-        int, cli.opt("Where to; 0 takes one that is free.", min=0, max=65535)
-    ] = limits.SERVE_PORT,
+    seed: int = cli.opt(
+        "The same seed makes the same two months, which end now.", min=0, default=0
+    ),
+    serve: bool = cli.flag("Look at two months of a made-up team in the dashboard.", "--serve"),
+    port: int = cli.opt(
+        "Where to; 0 takes one that is free.", min=0, max=65535, default=limits.SERVE_PORT
+    ),
 ) -> None:
     """See in a minute what a memory is good for. With --serve, look at a whole one; with --memory,
     fill that one.
@@ -88,10 +86,10 @@ def demo(
         location = target.memory or str(passing)
         fill_memory(cli.Target(location, target.project), seed, passing=not target.memory)
         if serve:
-            from hardwon.surfaces.cli.servers import serve as serve_memory
+            from hardwon.surfaces.cli.servers import app as servers
 
             cli.Line.memory = location
-            serve_memory(port=port, no_auth=True)
+            servers(["serve", "--port", str(port), "--no-auth"], standalone_mode=False)
 
 
 def fill_memory(target: cli.Target, seed: int, passing: bool) -> None:
@@ -102,8 +100,7 @@ def fill_memory(target: cli.Target, seed: int, passing: bool) -> None:
     with Memory(*target, checkout=False) as memory:
         if memory.stats().total:
             raise ConflictError(
-                f"{shown} has records already: name a new folder with --memory, or look at it: "
-                f"{look_at}"
+                f"{shown} has records already: name a new folder with --memory, or look at it: {look_at}"
             )
         records = fill_demo(memory, seed)
         place = memory.location

@@ -52,6 +52,7 @@ _KNOWN_BY: Final = {
     **dict.fromkeys(("Scripts/ai_memory.py", "ai_memory.py"), r"class AIMemory\b"),
     **dict.fromkeys(("memory.sh", _SCRIPT), r"ai_memory|memory_cli|AIMemory"),
 }
+_ALSO: Final = f"Also put this one there: {', '.join(_BODIES)}."
 Whose = Literal["hardwon", "older", "another", "nobody"]
 
 
@@ -95,9 +96,7 @@ def group() -> None:
 @cli.command(group, "install")
 def install(
     folder: Folder = Path(),
-    module: Annotated[
-        list[str] | None, cli.opt(f"Also put this one there: {', '.join(_BODIES)}.", metavar="NAME")
-    ] = None,
+    module: list[str] | None = cli.opt(_ALSO, metavar="NAME", default=None),
 ) -> None:
     """Put Hardwon's modules in place of the older ones, which are kept aside.
 

@@ -60,12 +60,8 @@ Issue = Annotated[cli.Text, cli.opt("An issue that is to be fixed.", metavar="JS
 
 @cli.command(app, "init")
 def init(
-    tree: Annotated[
-        bool, cli.opt("Give it a tree of files, one for each experience.", "--tree")
-    ] = False,
-    agents: Annotated[
-        bool, cli.opt("Tell agents of it: a section in AGENTS.md.", "--agents")
-    ] = False,
+    tree: bool = cli.flag("Give it a tree of files, one for each experience.", "--tree"),
+    agents: bool = cli.flag("Tell agents of it: a section in AGENTS.md.", "--agents"),
 ) -> None:
     """Make a memory: .hardwon here, or where --memory says. One that is there stays as it is.
 
@@ -171,7 +167,7 @@ def config() -> None:
 def recall(
     query: Annotated[str, cli.arg("What it is about: an error, a task, a few words.")],
     filters: dict[str, Any],
-    k: Annotated[int, cli.opt("How many.", "--limit", "-k")] = 5,
+    k: int = cli.opt("How many.", "--limit", "-k", default=5),
     as_of: AsOf = None,
 ) -> None:
     """Find what answers a question, the best first.
@@ -190,16 +186,14 @@ def recall(
 
 @cli.command(app, "context")
 def context(
-    query: Annotated[cli.Text, cli.arg("What it is about: an error, a task, a few words.")] = None,
+    query: cli.Text = cli.arg("What it is about: an error, a task, a few words.", default=None),
     task_id: cli.OfTask = None,
     issue: Issue = None,
-    budget_tokens: Annotated[
-        int, cli.opt("The text has at most so many tokens.")
-    ] = limits.CONTEXT_TOKENS,
-    solved_from: Annotated[
-        float, cli.opt("What earned less than this did not solve its task.")
-    ] = 1.0,
-    explain: Annotated[bool, cli.opt("Also say why each line is there.", "--explain")] = False,
+    budget_tokens: int = cli.opt(
+        "The text has at most so many tokens.", default=limits.CONTEXT_TOKENS
+    ),
+    solved_from: float = cli.opt("What earned less than this did not solve its task.", default=1.0),
+    explain: bool = cli.flag("Also say why each line is there.", "--explain"),
 ) -> None:
     """Print what matters before the next attempt.
 
@@ -241,19 +235,18 @@ def write_context(made: "Context") -> str:
 @cli.command(app, "advise")
 def advise(
     action: Annotated[str, cli.arg("The very command or change.")],
-    task: Annotated[cli.Text, cli.opt("What it is for.", offer="task_id")] = None,
-    error: Annotated[cli.Text, cli.opt("The error, as it was seen.")] = None,
+    task: cli.Text = cli.opt("What it is for.", offer="task_id", default=None),
+    error: cli.Text = cli.opt("The error, as it was seen.", default=None),
     issue: Issue = None,
-    steps: Annotated[
-        cli.Texts, cli.opt("A step of the current attempt; each so far.", "--step", metavar="JSON")
-    ] = None,
-    author: Annotated[
-        cli.Text, cli.opt("Who takes the action: for an issue, the fixer.", offer="author")
-    ] = None,
-    fail_if_blocked: Annotated[
-        bool,
-        cli.opt("Exit code 1 where it failed the same way again and again.", "--fail-if-blocked"),
-    ] = False,
+    steps: cli.Texts = cli.opt(
+        "A step of the current attempt; each so far.", "--step", metavar="JSON", default=None
+    ),
+    author: cli.Text = cli.opt(
+        "Who takes the action: for an issue, the fixer.", offer="author", default=None
+    ),
+    fail_if_blocked: bool = cli.flag(
+        "Exit code 1 where it failed the same way again and again.", "--fail-if-blocked"
+    ),
 ) -> None:
     """Say what is known of an action before it is taken.
 
@@ -318,10 +311,15 @@ def stats() -> None:
 @with_filters
 def browse(
     filters: dict[str, Any],
-    limit: Annotated[
-        int, cli.opt("How many.", "--limit", "-k", min=1, max=limits.PAGE_RECORDS_MAX)
-    ] = limits.PAGE_RECORDS,
-    cursor: Annotated[cli.Text, cli.opt("What the page before gave as its next.")] = None,
+    limit: int = cli.opt(
+        "How many.",
+        "--limit",
+        "-k",
+        min=1,
+        max=limits.PAGE_RECORDS_MAX,
+        default=limits.PAGE_RECORDS,
+    ),
+    cursor: cli.Text = cli.opt("What the page before gave as its next.", default=None),
 ) -> None:
     """List records, the newest first. For all of them there is export.
 
@@ -345,15 +343,10 @@ def browse(
 def show_record(
     record_id: cli.RecordId,
     as_of: AsOf = None,
-    run: Annotated[
-        bool,
-        cli.opt(
-            "The whole run that it is a part of: a session, the commands of one terminal.", "--run"
-        ),
-    ] = False,
-    fields: Annotated[
-        bool, cli.opt("Of a run all fields, and all that was printed.", "--fields")
-    ] = False,
+    run: bool = cli.flag(
+        "The whole run that it is a part of: a session, the commands of one terminal.", "--run"
+    ),
+    fields: bool = cli.flag("Of a run all fields, and all that was printed.", "--fields"),
 ) -> None:
     """Print one record; a run as a story.
 
@@ -410,13 +403,12 @@ def _find_run(memory: Memory, record: Trajectory) -> list[Trajectory]:
 
 @cli.command(app, "rules")
 def rules(
-    task_id: Annotated[
-        cli.Text,
-        cli.arg("Of this task, and of the whole project.", metavar="TASK", offer="task_id"),
-    ] = None,
-    state: Annotated[
-        RuleState | None, cli.opt("Only such rules.", show_default="active, of a task all")
-    ] = None,
+    task_id: cli.Text = cli.arg(
+        "Of this task, and of the whole project.", metavar="TASK", offer="task_id", default=None
+    ),
+    state: RuleState | None = cli.opt(
+        "Only such rules.", show_default="active, of a task all", default=None
+    ),
     limit: cli.Limit = 10,
 ) -> None:
     """List what works and what to avoid, by task.

@@ -30,15 +30,9 @@ All = Annotated[bool, cli.opt("Also issues that came up only once.", "--all")]
 _WHAT_WAS_DONE: Final = ("fix_commands", "analysis")
 # In this order, and nothing else between them: scripts take them by their place.
 STATISTICS: Final = (
-    "total_fixes_attempted",
-    "successful_fixes",
-    "success_rate",
-    "models_encountered",
-    "issue_types_seen",
-    "recent_activity_7days",
-    "knowledge_base_size",
-    "memory_directory",
-)
+    "total_fixes_attempted successful_fixes success_rate models_encountered issue_types_seen "
+    "recent_activity_7days knowledge_base_size memory_directory"
+).split()
 
 
 class History:
@@ -50,10 +44,13 @@ class History:
 
 @cli.add_group(app, "fix-history")
 def history_group(
-    ctx: typer.Context,
-    memory_dir: Annotated[
-        str, cli.opt("The folder of the fix history.", metavar="PATH", envvar="HARDWON_AIMEMORY")
-    ] = "AIMemory",
+    memory_dir: cli.Text = cli.opt(
+        "The folder of the fix history.",
+        metavar="PATH",
+        envvar="HARDWON_AIMEMORY",
+        show_default="AIMemory",
+        default=None,
+    ),
 ) -> None:
     """Run a command of memory.sh. It works on the folder AIMemory and prints what scripts written for
     it read.
@@ -62,21 +59,15 @@ def history_group(
     the one that `--memory-dir PATH` before the command, or `HARDWON_AIMEMORY`, names, and not on the
     one of `--memory`; a folder that is not there is told and not made.
     """
-    source = ctx.parent.get_parameter_source("memory") if ctx.parent else None
-    # the environment may name a memory for the other commands
-    is_named = source is not None and source.name == "COMMANDLINE"
-    if is_url(memory_dir) or (is_named and is_url(cli.Line.memory)):
+    if is_url(memory_dir) or is_url(cli.Line.memory):
         raise PlaceError(
-            "these commands work on a folder, not on a database: hardwon merge brings a folder into "
-            "one"
+            "these commands work on a folder, not on a database: hardwon merge brings a folder into one"
         )
-    if is_named:
+    if cli.Line.memory:
         raise typer.BadParameter(
             f"fix-history has a folder of its own, not {cli.Line.memory}: --memory-dir names it"
         )
-    History.folder = memory_dir
-    asked = ctx.get_parameter_source("memory_dir")
-    History.is_named = asked is not None and asked.name != "DEFAULT"
+    History.folder, History.is_named = memory_dir or "AIMemory", memory_dir is not None
 
 
 def has_history(folder: str | Path) -> bool:
@@ -148,9 +139,9 @@ def history_model(
 
 @cli.command(history_group, "export")
 def history_export(
-    file: Annotated[
-        cli.Text, cli.arg("Where to.", "FILE", show_default="ai_insights_YYYYmmdd_HHMMSS.json")
-    ] = None,
+    file: cli.Text = cli.arg(
+        "Where to.", "FILE", show_default="ai_insights_YYYYmmdd_HHMMSS.json", default=None
+    ),
 ) -> None:
     """Write the whole report to a file. A file of that name is replaced.
 

@@ -17,7 +17,7 @@ Because = Annotated[cli.Text, cli.opt("Why.")]
 
 @cli.command(app, "lessons")
 def lessons(
-    about: Annotated[cli.Text, cli.arg("A failure, in the words of its output.")] = None,
+    about: cli.Text = cli.arg("A failure, in the words of its output.", default=None),
     limit: cli.Limit = 20,
 ) -> None:
     """List what was learned here: what made failures go away, newest first.
@@ -99,8 +99,7 @@ def _explain(reasons: WhyLesson) -> list[str]:
         f"{lesson.id}  {_say_lesson(lesson)}",
         f"helped {lesson.helped} of {lesson.tried}, p = {lesson.p_helps:.2f}{verdict}",
         *(
-            f"  {run.record_id}  {from_us(run.at_us):%Y-%m-%d %H:%M}  {run.author}  "
-            f"{run.teaching.task}"
+            f"  {run.record_id}  {from_us(run.at_us):%Y-%m-%d %H:%M}  {run.author}  {run.teaching.task}"
             for run in reasons.runs
         ),
     ]

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from functools import cache
 from importlib import import_module
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Any, Final
 
 import typer
 from typer.core import TyperGroup
@@ -117,28 +117,23 @@ def print_version(wanted: bool) -> None:
 
 @app.callback()
 def global_options(
-    memory: Annotated[
-        str | None,
-        cli.opt(
-            f"The memory: a folder, a .db file or postgresql://user@host/database; also "
-            f"{VARIABLES['memory']}. A password in an address shows in lists of processes: "
-            "PGPASSWORD, ~/.pgpass or ?service=NAME keeps it out.",
-            metavar="PATH",
-            show_default="as hardwon config says: the nearest .hardwon, else the user's own",
-        ),
-    ] = None,
-    project: Annotated[
-        str | None,
-        cli.opt(
-            f"The project within the memory; also {VARIABLES['project']}.",
-            metavar="NAME",
-            show_default="as hardwon config says",
-            offer="project",
-        ),
-    ] = None,
-    version: Annotated[  # noqa: ARG001  # its callback answers
-        bool, cli.opt("Print the version.", "--version", callback=print_version, is_eager=True)
-    ] = False,
+    memory: str | None = cli.opt(
+        f"The memory: a folder, a .db file or postgresql://user@host/database; also {VARIABLES['memory']}. A "
+        "password in an address shows in lists of processes: PGPASSWORD, ~/.pgpass or ?service=NAME keeps it out.",
+        metavar="PATH",
+        show_default="as hardwon config says: the nearest .hardwon, else the user's own",
+        default=None,
+    ),
+    project: str | None = cli.opt(
+        f"The project within the memory; also {VARIABLES['project']}.",
+        metavar="NAME",
+        show_default="as hardwon config says",
+        offer="project",
+        default=None,
+    ),
+    version: bool = cli.flag(  # noqa: ARG001  # its callback answers
+        "Print the version.", "--version", callback=print_version, is_eager=True
+    ),
 ) -> None:
     cli.Line.memory, cli.Line.project, cli.Line.as_json = memory, project, False
 

@@ -28,12 +28,8 @@ def load(
     file: Annotated[str, cli.arg("A data set, or records; - reads standard input.")],
     dry_run: cli.DryRun = False,
     author: Author = "agent",
-    strict: Annotated[
-        bool, cli.opt("Of records, demand all that the metadata schema does.", "--strict")
-    ] = False,
-    trust: Annotated[
-        bool, cli.opt("Records keep the standing that the file gives them.", "--trust")
-    ] = False,
+    strict: bool = cli.flag("Of records, demand all that the metadata schema does.", "--strict"),
+    trust: bool = cli.flag("Records keep the standing that the file gives them.", "--trust"),
 ) -> None:
     """Take in records that were exported, or a data set. Also the metadata schema's JSON; exit code 1
     when something was refused.
@@ -114,7 +110,7 @@ def tell_conflict(record_id: str) -> str:
 @cli.command(app, "export")
 def export(
     file: Annotated[str, cli.arg("Where to; - is standard output.")],
-    force: Annotated[bool, cli.opt("Replace the file where there is one.", "--force")] = False,
+    force: bool = cli.flag("Replace the file where there is one.", "--force"),
 ) -> None:
     """Write the records to a file.
 
@@ -149,12 +145,11 @@ def export(
 @cli.command(app, "merge")
 def merge(
     other: Annotated[
-        str, cli.arg("Another memory: a folder, a .db file, a backup for instance, or a database.")
+        str,
+        cli.arg("Another memory: a folder, a .db file, a backup for instance, or a database."),
     ],
-    trust: Annotated[bool, cli.opt("Take over what was decided there too.", "--trust")] = False,
-    dry_run: Annotated[
-        bool, cli.opt("Tell what would come, and change nothing.", "--dry-run")
-    ] = False,
+    trust: bool = cli.flag("Take over what was decided there too.", "--trust"),
+    dry_run: bool = cli.flag("Tell what would come, and change nothing.", "--dry-run"),
 ) -> None:
     """Bring in what another memory knows. Its records, and what was decided about them if you trust
     it.
@@ -185,8 +180,7 @@ def merge(
     """
     if not memory_exists(other):  # told before a memory is made for it
         cli.fail(
-            f"there is no memory at {other}: name the folder, the .db file or the database of "
-            f"another one"
+            f"there is no memory at {other}: name the folder, the .db file or the database of another one"
         )
     with cli.find_target().open(to_read=dry_run) as memory, cli.progress("merging", _STAYS) as bar:
         project = memory.project
@@ -208,9 +202,8 @@ def tell_merge(done: Merged, other: str, project: str) -> list[str]:
     )
     would = "would be " if done.dry_run else ""
     lines = [
-        f"{counted(done.added, 'record')} and {counted(done.events, 'event')} {would}added, "
-        f"{done.present} were here already, {done.forgotten} stay forgotten, "
-        f"{done.erased} {would}forgotten as they are there"
+        f"{counted(done.added, 'record')} and {counted(done.events, 'event')} {would}added, {done.present} were here "
+        f"already, {done.forgotten} stay forgotten, {done.erased} {would}forgotten as they are there"
     ]
     if done.decision:
         lines.append(
@@ -229,13 +222,12 @@ def tell_merge(done: Merged, other: str, project: str) -> list[str]:
 @cli.command(app, "adopt")
 def adopt(
     path: Annotated[str, cli.arg("An older store: a file or a folder.")],
-    kind: Annotated[
-        StoreKind | None, cli.opt("What it is.", show_default="found out by looking")
-    ] = None,
-    author: Annotated[
-        cli.Text,
-        cli.opt("The source that it counts as.", show_default="one for each kind of store"),
-    ] = None,
+    kind: StoreKind | None = cli.opt(
+        "What it is.", show_default="found out by looking", default=None
+    ),
+    author: cli.Text = cli.opt(
+        "The source that it counts as.", show_default="one for each kind of store", default=None
+    ),
     dry_run: cli.DryRun = False,
 ) -> None:
     """Take in an older store of any kind. It is only read.

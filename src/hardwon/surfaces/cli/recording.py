@@ -61,7 +61,7 @@ EXPERIENCE: Final = {
 def remember(
     content: Annotated[str, cli.arg("What happened; - reads it from standard input.")],
     named: dict[str, Any],
-    key: Annotated[cli.Texts, cli.opt(f"A key of your own{AGAIN}", metavar="KEY=VALUE")] = None,
+    key: cli.Texts = cli.opt(f"A key of your own{AGAIN}", metavar="KEY=VALUE", default=None),
 ) -> None:
     """Keep an experience. Prints its id, and its file where the memory has a tree.
 
@@ -111,10 +111,10 @@ File = Annotated[str, cli.arg("A file of JSON objects; - is standard input.", "F
 @cli.with_options("fields", ENVELOPE)
 def record_fact(
     fields: dict[str, Any],
-    content: Annotated[cli.Text, cli.arg("The sentence.", show_default="JSON is read")] = None,
-    fact_type: Annotated[cli.Text, cli.opt("error, solution, observation, decision.")] = None,
-    confidence: Annotated[float | None, cli.opt("How sure that is, 0 to 1.")] = None,
-    from_json: Annotated[cli.Text, cli.opt("Of these JSON objects.", metavar="FILE")] = None,
+    content: cli.Text = cli.arg("The sentence.", show_default="JSON is read", default=None),
+    fact_type: cli.Text = cli.opt("error, solution, observation, decision.", default=None),
+    confidence: float | None = cli.opt("How sure that is, 0 to 1.", default=None),
+    from_json: cli.Text = cli.opt("Of these JSON objects.", metavar="FILE", default=None),
 ) -> None:
     """Keep one sentence that is true. Who says again what is known strengthens it.
 
@@ -211,14 +211,8 @@ def read_objects(file: str) -> list[dict[str, Any]]:
     """The JSON objects of a file, or of standard input."""
     most = limits.RECORDED_JSON_BYTES_MAX
     name = "standard input" if file == cli.STDIN else file
-    try:
-        with (
-            nullcontext(sys.stdin.buffer) if file == cli.STDIN else Path(file).open("rb") as opened
-        ):
-            data = opened.read(most + 1)
-    except OSError as error:
-        allowed = f"a file that can be read, or - for standard input ({error.strerror})"
-        raise InvalidInputError.one("file", file, allowed) from None
+    with nullcontext(sys.stdin.buffer) if file == cli.STDIN else Path(file).open("rb") as opened:
+        data = opened.read(most + 1)
     allowed = f"{most} bytes: hardwon load takes in more"
     check_that(len(data) <= most, name, f"{len(data)} bytes and more", allowed)
     try:

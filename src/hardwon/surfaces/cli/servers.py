@@ -38,28 +38,27 @@ ANYBODY: Final = Caller("anonymous", "admin")
 
 @cli.command(app, "serve")
 def serve(
-    host: Annotated[str, cli.opt("The address to listen at.")] = "127.0.0.1",
-    port: Annotated[
-        int, cli.opt("The port; 0 takes one that is free.", min=0, max=65535)
-    ] = limits.SERVE_PORT,
-    no_auth: Annotated[
-        bool,
-        cli.opt("Ask for no token. Only where nobody but this machine reaches it.", "--no-auth"),
-    ] = False,
-    tls_cert: Annotated[Path | None, cli.opt("A certificate with its chain, in PEM.")] = None,
-    tls_key: Annotated[Path | None, cli.opt("Its key, in PEM.")] = None,
-    plain_http: Annotated[
-        bool, cli.opt("Without TLS: whoever is in between reads every token.", "--plain-http")
-    ] = False,
-    allow_host: Annotated[
-        cli.Texts, cli.opt("A name that the server also goes by; as often as you like.")
-    ] = None,
-    allow_origin: Annotated[
-        cli.Texts, cli.opt("An origin whose pages may ask; as often as you like.")
-    ] = None,
-    rate: Annotated[
-        float, cli.opt("Requests of one caller per second.", min=0.1)
-    ] = limits.REQUESTS_PER_S,
+    host: str = cli.opt("The address to listen at.", default="127.0.0.1"),
+    port: int = cli.opt(
+        "The port; 0 takes one that is free.", min=0, max=65535, default=limits.SERVE_PORT
+    ),
+    no_auth: bool = cli.flag(
+        "Ask for no token. Only where nobody but this machine reaches it.", "--no-auth"
+    ),
+    tls_cert: Path | None = cli.opt("A certificate with its chain, in PEM.", default=None),
+    tls_key: Path | None = cli.opt("Its key, in PEM.", default=None),
+    plain_http: bool = cli.flag(
+        "Without TLS: whoever is in between reads every token.", "--plain-http"
+    ),
+    allow_host: cli.Texts = cli.opt(
+        "A name that the server also goes by; as often as you like.", default=None
+    ),
+    allow_origin: cli.Texts = cli.opt(
+        "An origin whose pages may ask; as often as you like.", default=None
+    ),
+    rate: float = cli.opt(
+        "Requests of one caller per second.", min=0.1, default=limits.REQUESTS_PER_S
+    ),
     tools: Tools = "few",
     btb: Btb = False,
 ) -> None:
@@ -102,8 +101,7 @@ def serve(
         gate = Gate(memory.care.in_project, memory.tokens, open_to=open_to, requests_per_s=rate)
         if not no_auth and not memory.tokens.all():
             cli.complain(
-                "there is no token yet, so nobody is let in: hardwon tokens create NAME --scope "
-                "write makes one"
+                "there is no token yet, so nobody is let in: hardwon tokens create NAME --scope write makes one"
             )
 
         def tell_ready() -> None:
@@ -121,41 +119,31 @@ def check_reach(host: str, loopback: bool, tls: bool, *, no_auth: bool, plain_ht
     check_that(loopback or not no_auth, "no_auth", True, alone)
     if no_auth:
         cli.complain(
-            "--no-auth: whoever reaches this port, any program of this machine, may read and "
-            "change everything"
+            "--no-auth: whoever reaches this port, any program of this machine, may read and change everything"
         )
-    allowed = (
-        "with --tls-cert and --tls-key; behind a proxy that has them, at 127.0.0.1; or with "
-        "--plain-http"
-    )
+    allowed = "with --tls-cert and --tls-key; behind a proxy that has them, at 127.0.0.1; or with --plain-http"
     check_that(loopback or tls or plain_http, "host", host, allowed)
     if not loopback and not tls:
         cli.complain(
-            "--plain-http: whoever is between a caller and this server reads every token, and "
-            "everything else"
+            "--plain-http: whoever is between a caller and this server reads every token, and everything else"
         )
 
 
-# `mcp_clients.CLIENTS`.
+# `mcp_clients.CLIENTS`
 ClientName = Literal[
     "claude-code", "claude-desktop", "cursor", "vscode", "windsurf", "gemini-cli", "codex"
 ]
-Which = Annotated[ClientName, cli.arg("The client.", "CLIENT", show_default=False)]
-Write = Annotated[bool, cli.opt("Change the client's file instead of printing it.", "--write")]
-ForUser = Annotated[
-    bool, cli.opt("For all projects, where the client also has a file in each.", "--user")
-]
-Name = Annotated[str, cli.opt("What the client calls the server.", metavar="NAME")]
 
 
 @cli.add_group(app, "mcp", no_args_is_help=False, invoke_without_command=True)
 def mcp(
     ctx: typer.Context,
-    author: Annotated[
-        cli.Text,
-        cli.opt("Who is named in what is recorded.", show_default="the client, as it names itself"),
-    ] = None,
-    scope: Annotated[Scope, cli.opt("How far the client may go.")] = "write",
+    author: cli.Text = cli.opt(
+        "Who is named in what is recorded.",
+        show_default="the client, as it names itself",
+        default=None,
+    ),
+    scope: Scope = cli.opt("How far the client may go.", default="write"),
     tools: Tools = "few",
     btb: Btb = False,
 ) -> None:
@@ -204,10 +192,10 @@ def plant_tree(memory: Memory) -> None:
 @cli.command(mcp, "install")
 def install(
     ctx: typer.Context,
-    client: Which,
-    save: Write = False,
-    user: ForUser = False,
-    name: Name = "hardwon",
+    client: Annotated[ClientName, cli.arg("The client.", "CLIENT", show_default=False)],
+    save: bool = cli.flag("Change the client's file instead of printing it.", "--write"),
+    user: bool = cli.flag("For all projects, where the client also has a file in each.", "--user"),
+    name: str = cli.opt("What the client calls the server.", metavar="NAME", default="hardwon"),
 ) -> None:
     """Print what a client needs to start this memory, or write it into the client's file.
 
@@ -268,14 +256,14 @@ def tokens() -> None:
 @cli.command(tokens, "create")
 def create_token(
     name: Annotated[str, cli.arg("The author of whatever is written with it.")],
-    scope: Annotated[Scope, cli.opt("What it may do.")] = "read",
-    project: Annotated[
-        cli.Texts, cli.opt("A project that it reaches; as often as you like.", show_default="all")
-    ] = None,
-    days: Annotated[
-        float | None, cli.opt("How long it is valid.", show_default=str(limits.TOKEN_DAYS))
-    ] = None,
-    never_expires: Annotated[bool, cli.opt("Until it is revoked.", "--never-expires")] = False,
+    scope: Scope = cli.opt("What it may do.", default="read"),
+    project: cli.Texts = cli.opt(
+        "A project that it reaches; as often as you like.", show_default="all", default=None
+    ),
+    days: float | None = cli.opt(
+        "How long it is valid.", show_default=str(limits.TOKEN_DAYS), default=None
+    ),
+    never_expires: bool = cli.flag("Until it is revoked.", "--never-expires"),
 ) -> None:
     """Make a token. It is printed once, and kept nowhere.
 
@@ -376,12 +364,11 @@ ForServer = Annotated[
 @cli.command(postgres, "init")
 def init_postgres(
     url: Url = None,
-    project: Annotated[
-        cli.Texts,
-        cli.opt(
-            "A project to make; as often as you like.", show_default="the chosen one, else default"
-        ),
-    ] = None,
+    project: cli.Texts = cli.opt(
+        "A project to make; as often as you like.",
+        show_default="the chosen one, else default",
+        default=None,
+    ),
 ) -> None:
     """Set a database up for memories: a schema and roles for each project. What is there stays.
 
@@ -405,9 +392,9 @@ def init_postgres(
 def grant(
     user: DatabaseUser,
     project: Project = None,
-    access: Annotated[
-        Literal["reader", "writer", "governor"], cli.opt("How far it reaches.", "--as")
-    ] = "writer",
+    access: Literal["reader", "writer", "governor"] = cli.opt(
+        "How far it reaches.", "--as", default="writer"
+    ),
     server: ForServer = False,
 ) -> None:
     """Let a database user reach a project: read it, write to it, or govern it.

@@ -18,9 +18,7 @@ def tree() -> None:
 
 @cli.command(tree, "map")
 def show_map(
-    depth: Annotated[
-        int, cli.opt("Levels to show.", min=1, show_default="all")
-    ] = TOPOLOGY_DEPTH_MAX,
+    depth: int = cli.opt("Levels to show.", min=1, show_default="all", default=TOPOLOGY_DEPTH_MAX),
 ) -> None:
     """Draw the tree: what lies where, as bars, counts and shares.
 
@@ -38,9 +36,7 @@ def show_map(
 
 @cli.command(tree, "sync")
 def sync(
-    make_tree: Annotated[
-        bool, cli.opt("First give the memory a tree, if it has none.", "--make-tree")
-    ] = False,
+    make_tree: bool = cli.flag("First give the memory a tree, if it has none.", "--make-tree"),
 ) -> None:
     """Bring the files of the tree and the memory in step.
 
@@ -69,9 +65,10 @@ def sync(
 @cli.command(tree, "generate", prints_json=False)
 def generate(
     size: Annotated[
-        str, cli.arg("small (100), medium (1,000), large (10,000), vast (50,000), or a number.")
+        str,
+        cli.arg("small (100), medium (1,000), large (10,000), vast (50,000), or a number."),
     ],
-    seed: Annotated[int, cli.opt("The same seed makes the same data set.", min=0)] = 0,
+    seed: int = cli.opt("The same seed makes the same data set.", min=0, default=0),
 ) -> None:
     """Make up a data set of memories that looks like an agent's real history, as JSON Lines.
 

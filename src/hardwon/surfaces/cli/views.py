@@ -17,15 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 import typer
 
 from hardwon import limits
-from hardwon.records.kinds import (
-    INTAKE,
-    REWARD_UNKNOWN,
-    AnyRecord,
-    Decision,
-    Fix,
-    headline,
-    judge_record,
-)
+from hardwon.records import kinds
 from hardwon.tree.topology import TOPOLOGY_DEPTH_MAX
 
 if TYPE_CHECKING:
@@ -47,7 +39,7 @@ STYLES: Final[Mapping[str, str]] = {
     "verified": "green",
     "applied": "yellow",
     "failed": "red",
-    INTAKE: "yellow",
+    kinds.INTAKE: "yellow",
 }
 
 # Texts.
@@ -284,7 +276,7 @@ def draw_hits(hits: Sequence[Hit]) -> str:
     return "\n".join(lines) or dim("Nothing here answers that.")
 
 
-def draw_records(records: Iterable[AnyRecord]) -> str:
+def draw_records(records: Iterable[kinds.AnyRecord]) -> str:
     """Each record in two lines: what it is, and what it says."""
     lines: list[str] = []
     for record in records:
@@ -292,37 +284,32 @@ def draw_records(records: Iterable[AnyRecord]) -> str:
     return "\n".join(lines)
 
 
-def _draw_record(record: AnyRecord, start: str, more: str = "") -> tuple[str, str]:
+def _draw_record(record: kinds.AnyRecord, start: str, more: str = "") -> tuple[str, str]:
     """`more` is told of it beside its status."""
-    name = judge_record(record)
+    name = kinds.judge_record(record)
     outcome = style(f"  {visible(name)}" if name else "", STYLES.get(name, ""))
     about = f"  {record.kind}, {record.metadata.validation.status}{more}, {record.id}"
-    return bold(start) + outcome + dim(about), "  " + cut_line(headline(record), 2)
+    return bold(start) + outcome + dim(about), "  " + cut_line(kinds.headline(record), 2)
 
 
-def draw_record(record: AnyRecord) -> str:
+def draw_record(record: kinds.AnyRecord) -> str:
     """All of a record: first what it says, then where it comes from."""
     from hardwon.surfaces.shapes import jsonable  # it takes a while to load
 
     shape = jsonable(record)
     if record.kind == "trajectory":
-        shape.setdefault("final_reward", REWARD_UNKNOWN)
+        shape.setdefault("final_reward", kinds.REWARD_UNKNOWN)
     shape["metadata"] = shape.pop("metadata")
     return draw_values(shape)
 
 
-def status_text(record: AnyRecord) -> str:
-    """How far it is believed by now."""
-    return f"{record.id} is {record.metadata.validation.status}"
-
-
-def draw_decisions(decisions: Sequence[Decision]) -> str:
+def draw_decisions(decisions: Sequence[kinds.Decision]) -> str:
     """A table of them."""
     columns = ("id", "metadata.context.timestamp", "action", "target", "replacement", "text")
     return draw_table(decisions, (*columns, "reason"), "Nothing was decided yet.")
 
 
-def judge_fix(fix: Fix) -> str:
+def judge_fix(fix: kinds.Fix) -> str:
     """Applied is one thing, verified to work another; verified without being applied is neither."""
     applied = "verified" if fix.verification_success else "applied"
     return applied if fix.fix_success else "failed"

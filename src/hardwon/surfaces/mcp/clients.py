@@ -142,8 +142,7 @@ def _read(client: AgentClient, path: Path) -> tuple[Settings, dict[str, Any], st
     """What stands in the file, the servers in it, and its text."""
     if client.is_toml:
         raise PlaceError(
-            f"{path} is TOML, which is not written here: edit it, or use the command of "
-            f"{client.title}"
+            f"{path} is TOML, which is not written here: edit it, or use the command of {client.title}"
         )
     settings, text = json_settings.read(path, CLIENT_CONFIG_BYTES_MAX)
     servers = settings.get(client.key, {})

@@ -266,10 +266,9 @@ def discover_schema(ask: Ask, _: Mapping[str, str]) -> str:
             "Keys of the newest experiences, with some of their values:\n"
             + (as_data(used[:_LINES_MAX]) if used else "none besides those"),
             "The standard schema, a key for each level:\n" + json.dumps(ROUTER.schema, indent=1),
-            "Say which branches hold too much to be of use, and which keys would divide them well: "
-            "few values, known when the "
-            "record is made, and asked for later. Give the schema in the same JSON form. Numbers "
-            "can be ranges (>100, 10-100), texts alternatives (a|b) or expressions (r/v[0-9]+/).",
+            "Say which branches hold too much to be of use, and which keys would divide them well: few values, "
+            "known when the record is made, and asked for later. Give the schema in the same JSON form. Numbers can "
+            "be ranges (>100, 10-100), texts alternatives (a|b) or expressions (r/v[0-9]+/).",
         ]
     )
 

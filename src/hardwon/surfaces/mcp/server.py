@@ -138,9 +138,8 @@ class _Handlers:
             words = _describe(error)
             if isinstance(error, ForbiddenError) and not ask.caller.token_id:
                 words = (
-                    "Whoever started this server lets its clients do what takes the scope "
-                    f"{ask.caller.scope}, and this takes more: they can start it with another one, "
-                    "as with hardwon mcp --scope govern."
+                    f"Whoever started this server lets its clients do what takes the scope {ask.caller.scope}, and "
+                    "this takes more: they can start it with another one, as with hardwon mcp --scope govern."
                 )
         return types.CallToolResult(
             content=[types.TextContent(type="text", text=words)],
@@ -248,8 +247,7 @@ async def _run(what: str, work: Callable[[], T]) -> T:
     except Exception:  # noqa: BLE001  # the process's edge: a caller gets a line, whoever runs it the whole story
         _log.exception("%s failed", what)
         raise _UnexpectedError(
-            "Something unexpected went wrong, and is in the server's log. Try again, or go on "
-            "without the memory."
+            "Something unexpected went wrong, and is in the server's log. Try again, or go on without the memory."
         ) from None
 
 

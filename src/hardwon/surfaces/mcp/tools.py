@@ -228,14 +228,12 @@ USUAL: Final[Mapping[str, Tool]] = {
             _shorten(
                 "credit",
                 "Say whether it helped",
-                "Whether what before or search gave you helped or misled you. What helps is found "
-                "first next time.",
+                "Whether what before or search gave you helped or misled you. What helps is found first next time.",
             ),
             _shorten(
                 "verify",
                 "Confirm a record",
-                "Something independent confirmed it: a test, a compiler, a person. Never your own "
-                "guess.",
+                "Something independent confirmed it: a test, a compiler, a person. Never your own guess.",
             ),
             _shorten(
                 "archive",

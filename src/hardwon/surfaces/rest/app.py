@@ -198,8 +198,7 @@ def _read_key(request: Request) -> str | None:
         raise InvalidInputError.one(
             openapi.IDEMPOTENCY_KEY,
             keys[0],
-            f"one key of 1 to {limits.IDEMPOTENCY_KEY_CHARS_MAX} characters of ASCII, without "
-            "blanks, such as a UUID",
+            f"one key of 1 to {limits.IDEMPOTENCY_KEY_CHARS_MAX} characters of ASCII, without blanks, such as a UUID",
         )
     return keys[0] if keys else None
 

@@ -215,9 +215,8 @@ def _matrix_figure(
         asked = {"model": cell.model, "issue_type": cell.issue_type}
         url = request.url("search", kind="fix", range="all", **asked)
         words = (
-            f"{cell.issue_type} on {cell.model or NO_MODEL}: {cell.attempts:,} attempts, "
-            f"{cell.applied:,} applied, {cell.verified:,} successful; next one succeeds: "
-            f"{cell.p_success:.0%}"
+            f"{cell.issue_type} on {cell.model or NO_MODEL}: {cell.attempts:,} attempts, {cell.applied:,} applied, "
+            f"{cell.verified:,} successful; next one succeeds: {cell.p_success:.0%}"
         )
         return charts.Cell(cell.p_success, f"{cell.attempts:,}", url, words)
 

@@ -5,13 +5,14 @@ each true or false; and the rules and mistakes that episodes teach.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Final
 
-from hardwon.errors import InvalidInputError
+from hardwon.errors import InvalidInputError, UnknownLessonError
 from hardwon.lessons.lesson import Lesson
 from hardwon.surfaces.gate import Ask
 from hardwon.surfaces.web.overview import is_empty
-from hardwon.surfaces.web.pages import Form, PageRequest, WebPage, shorten
+from hardwon.surfaces.web.pages import Form, PageRequest, WebPage
 
 ORDERS: Final[Mapping[str, str]] = {"newest": "Newest first", "strongest": "Strongest first"}
 _LESSONS_SHOWN: Final = 50
@@ -29,6 +30,10 @@ def view_lessons(ask: Ask, request: PageRequest) -> WebPage:
     lessons: list[Lesson] = ask("lessons", about=about or None, limit=_LESSONS_SHOWN)
     if order == "strongest":
         lessons.sort(key=lambda lesson: (lesson.verdict != "right", -lesson.p_helps))
+    judged: Lesson | None = None
+    if lesson_id := request.query.get("judged"):
+        with suppress(UnknownLessonError):
+            judged = ask("why", lesson_id=lesson_id).lesson
     tasks = (
         [task_id]
         if task_id
@@ -45,7 +50,7 @@ def view_lessons(ask: Ask, request: PageRequest) -> WebPage:
         "lessons": lessons,
         "order": order,
         "orders": ORDERS,
-        "denied": request.query.get("denied", ""),
+        "judged": judged,
         "may_decide": ask.may("govern"),
         "rules": list(rules.values())[:_RULES_SHOWN],
         "cards": ask("cards", task_id=task_id or None, limit=_CARDS_SHOWN),
@@ -59,6 +64,4 @@ def judge_lesson(ask: Ask, request: PageRequest, form: Form) -> str:
     if verdict not in ("right", "wrong"):
         raise InvalidInputError.one("verdict", verdict, "right, wrong")
     lesson: Lesson = ask(verdict, lesson_id=lesson_id)
-    word = "True" if verdict == "right" else "Never told again"
-    request.session.flash(f"{word}: {shorten(f'{lesson.situation} → {lesson.action}')}")
-    return request.here(denied=lesson.id if verdict == "wrong" else None)
+    return request.here(judged=lesson.id)

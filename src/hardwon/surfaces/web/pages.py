@@ -35,9 +35,6 @@ from hardwon.records.kinds import headline, judge_record
 # kilobytes each.
 WEB_SESSIONS_MAX: Final = 1_000
 
-# Messages that wait for the next page of a browser.
-WEB_FLASHES_MAX: Final = 5
-
 ROOT: Final = "/ui"
 RANGES: Final[Mapping[str, int | None]] = {"7d": 7, "30d": 30, "90d": 90, "all": None}
 RANGE: Final = "30d"
@@ -68,16 +65,6 @@ class SignIn:
     csrf: str
     began: float
     seen: float
-    flashes: list[str] = field(default_factory=list)
-
-    def flash(self, message: str) -> None:
-        """A message for the next page that this browser sees."""
-        self.flashes = [*self.flashes, message][-WEB_FLASHES_MAX:]
-
-    def take_flashes(self) -> list[str]:
-        """Each message is shown once."""
-        waiting, self.flashes = self.flashes, []
-        return waiting
 
     def vouches_for(self, csrf: str) -> bool:
         """Whether a form came from one of this session's own pages."""
@@ -133,7 +120,6 @@ class PageRequest:
     page: str
     item: str
     query: Mapping[str, str]
-    session: SignIn
     now: datetime = field(default_factory=lambda: datetime.now(UTC))
 
     @property

@@ -9,10 +9,9 @@ from __future__ import annotations
 import json
 import re
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
-from datetime import datetime, timedelta
-from operator import attrgetter
+from datetime import UTC, datetime, timedelta
 from typing import Any, Final, NamedTuple
 
 from starlette.responses import Response
@@ -21,17 +20,7 @@ from hardwon import limits
 from hardwon.errors import InvalidInputError, Problem, UnknownRecordError
 from hardwon.memory.ask import Stats
 from hardwon.memory.results import LifeEvent, Links
-from hardwon.records.kinds import (
-    ENDINGS,
-    REWARD_UNKNOWN,
-    STATUSES,
-    AnyRecord,
-    Cleaned,
-    Decision,
-    Episode,
-    Trajectory,
-    headline,
-)
+from hardwon.records import kinds
 from hardwon.runs.read import read_run
 from hardwon.runs.shapes import Run, Step
 from hardwon.runs.story import tell_cure, tell_ending
@@ -47,20 +36,10 @@ WEB_SNIPPET_CHARS: Final = 320
 
 CHOICES: Final[Mapping[str, tuple[str, ...]]] = {
     "kind": (*KINDS, "decision"),
-    "outcome": ENDINGS,
-    "status": STATUSES,
+    "outcome": kinds.ENDINGS,
+    "status": kinds.STATUSES,
 }
-WORDS: Final = (
-    "tool",
-    "author",
-    "tag",
-    "task_id",
-    "model",
-    "issue_type",
-    "key",
-    "path",
-    "failure_hash",
-)
+WORDS: Final = tuple("tool author tag task_id model issue_type key path failure_hash".split())
 _ID: Final = re.compile(r"[0-9a-f-]{36}")
 _DAY: Final = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 _HEADLINE_CHARS: Final = 140
@@ -145,15 +124,11 @@ def moment(text: str, *, last: bool = False) -> str:
     """A time as a form says it: a day is meant from its beginning (`last`: to its end), and
     whatever has no zone in UTC. What is no time stays what it is.
     """
-    if _DAY.fullmatch(text):
-        with suppress(ValueError, OverflowError):
-            day = datetime.fromisoformat(f"{text}T00:00:00+00:00")
-            return (day + timedelta(days=1) if last else day).isoformat()
-    return (
-        f"{text}Z"
-        if re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?", text, flags=re.ASCII)
-        else text
-    )
+    with suppress(ValueError, OverflowError):
+        at = datetime.fromisoformat(text)
+        at += timedelta(days=last and len(text) == len("2026-03-31"))
+        return (at if at.tzinfo else at.replace(tzinfo=UTC)).isoformat()
+    return text
 
 
 def _recall(
@@ -179,9 +154,9 @@ def _recall(
     ]
 
 
-def _view(record: AnyRecord, terms: Collection[str]) -> dict[str, Any]:
+def _view(record: kinds.AnyRecord, terms: Collection[str]) -> dict[str, Any]:
     """A record as the search shows it; `hit` is None where nothing was asked."""
-    title = " ".join(headline(record)[: 4 * _HEADLINE_CHARS].split())
+    title = " ".join(kinds.headline(record)[: 4 * _HEADLINE_CHARS].split())
     if len(title) > _HEADLINE_CHARS:
         title = title[: _HEADLINE_CHARS - 1] + "…"
     return {
@@ -192,7 +167,7 @@ def _view(record: AnyRecord, terms: Collection[str]) -> dict[str, Any]:
     }
 
 
-def _texts_besides(record: AnyRecord, title: str) -> str:
+def _texts_besides(record: kinds.AnyRecord, title: str) -> str:
     """The record's texts, without those that its title has already."""
     texts = own_texts(record)
     return " · ".join(text for text in texts if " ".join(text.split()) not in title)
@@ -223,43 +198,12 @@ def snippet(text: str, terms: Collection[str]) -> list[Piece]:
     return [*before, *mark_terms(line[start:end], terms), *after]
 
 
-_ENVELOPE: Final = ("id", "kind", "metadata", "redacted", "recalled", "packed", "decision")
-# What each kind says, in the order in which people want to know it, and the form of each; `own` are
-# keys of its author's.
-_SHOWN: Final[Mapping[str, str]] = {
-    "experience": "content:text outcome tool summary unrouted own_schema extra:own",
-    "fact": "content:text fact_type confidence entities.files entities.functions "
-    "entities.libraries entities.error_codes findings:list",
-    "trajectory": "task:text final_reward",
-    "episode": "trajectory_summary:text task_id score steps mistakes:list successes:list",
-    "fix": "issue.description:text issue.model issue.issue_type issue.timestamp "
-    "issue.error_output:pre issue.test_prompt:pre issue.expected_pattern:pre "
-    "issue.actual_response:pre issue.__pydantic_extra__:own analysis:text fix_commands:commands "
-    "verification_steps:commands fix_success verification_success fixer_type fix_type confidence "
-    "execution_time_seconds expected_outcome notes:text issue.test_environment:pre "
-    "system_info:pre other:pre",
-    "decision": "text:text action task_id target replacement reason tasks:list",
-    "adopted": "origin data:pre",
-}
-_LABELS: Final[Mapping[str, str]] = {
-    "findings": "What keeps it from standing alone",
-    "trajectory_summary": "Summary",
-    "description": "Issue",
-    "fix_commands": "What was run",
-    "verification_steps": "How to verify",
-    "fix_success": "Applied",
-    "verification_success": "Verified",
-    "execution_time_seconds": "Took, in seconds",
-    "system_info": "System",
-}
-
-
 def view_record(ask: Ask, request: PageRequest) -> WebPage | Response:
     """One record, or its JSON to keep."""
     as_of = request.query.get("as_of", "").strip()
     then = {"as_of": moment(as_of)} if as_of else {}
     try:
-        record: AnyRecord = ask("get", record_id=request.item, **then)
+        record: kinds.AnyRecord = ask("get", record_id=request.item, **then)
     except (InvalidInputError, UnknownRecordError) as error:
         if as_of and isinstance(error, InvalidInputError) and error.field != "record_id":
             raise
@@ -270,31 +214,32 @@ def view_record(ask: Ask, request: PageRequest) -> WebPage | Response:
         context: dict[str, Any] = {"item": request.item, "life": known}
         return WebPage("record_unknown.html", "No such record", context, 404)
     if request.query.get("format") == "json":
-        written = json.dumps(jsonable(record), ensure_ascii=False, indent=2)
         name = f"{record.kind}-{record.id}.json"
         headers = {"Content-Disposition": f'attachment; filename="{name}"'}
-        return Response(f"{written}\n", headers=headers, media_type="application/json")
+        return Response(f"{plain(record)}\n", headers=headers, media_type="application/json")
     title = shorten(make_title(ask, record), 120) or record.kind
     return WebPage("record.html", title, {**record_parts(ask, request, record), "as_of": as_of})
 
 
 def record_parts(
-    ask: Ask, request: PageRequest, record: AnyRecord, terms: Collection[str] = ()
+    ask: Ask, request: PageRequest, record: kinds.AnyRecord, terms: Collection[str] = ()
 ) -> dict[str, Any]:
     """What is shown of one record, alone or beside a list; `terms` are marked in its texts."""
     life: list[LifeEvent] = ask("audit", record_id=record.id)
     run, ended, steps = None, "", list[dict[str, Any]]()
-    if isinstance(record, Trajectory):
+    if isinstance(record, kinds.Trajectory):
         run = read_run(record)
         ended = tell_ending(run, record.final_reward)
         steps = _timeline(record, run)
     first = request.whole_number("from", "the number of a step", 1, max(len(steps), 1)) - 1
     after = first + _STEPS_SHOWN
-    kinds = [event.kind for event in life]
+    happened = [event.kind for event in life]
     helped = [event.event.helped for event in life if event.event and event.kind == "credited"]
     return {
         "record": record,
-        "fields": list(_list_fields(record, frozenset(terms))),
+        "plain": plain,
+        "reward_unknown": kinds.REWARD_UNKNOWN,
+        "mark": lambda text: mark_terms(text, frozenset(terms)),
         "run": run,
         "ended": ended,
         "scenes": _fold_looks(steps[first:after]),
@@ -303,15 +248,15 @@ def record_parts(
         "count": len(steps),
         "before": request.here(**{"from": max(1, first + 1 - _STEPS_SHOWN)}) if first else None,
         "after": request.here(**{"from": after + 1}) if after < len(steps) else None,
-        "cards": record.mistake_cards if isinstance(record, Episode) else [],
+        "cards": record.mistake_cards if isinstance(record, kinds.Episode) else [],
         "life": life,
         "helped": helped.count(True),
         "hindered": helped.count(False),
-        "repeated": kinds.count("repeated"),
+        "repeated": happened.count("repeated"),
         # The newest of what was noticed of its files.
-        "stale": next((kind for kind in reversed(kinds) if kind in ("stale", "fresh")), ""),
+        "stale": next((kind for kind in reversed(happened) if kind in ("stale", "fresh")), ""),
         "others": _list_links(ask, record),
-        "json": json.dumps(jsonable(record), ensure_ascii=False, indent=2),
+        "data": jsonable(record),
         "as_of": "",
         "tell_cure": tell_cure,
         "step_url": lambda place: _step_url(request, place, first, after),
@@ -319,15 +264,17 @@ def record_parts(
     }
 
 
-def make_title(ask: Ask, record: AnyRecord) -> str:
+def make_title(ask: Ask, record: kinds.AnyRecord) -> str:
     """What it is about; of a decision without words, what the first record says that it rests on."""
-    if isinstance(record, Decision) and not record.text:
+    if isinstance(record, kinds.Decision) and not record.text:
         known = ask.record(record.evidence[0]) if record.evidence else None
-        return f"{record.action}: {headline(known) if known else record.reason or record.target}"
-    return headline(record)
+        return (
+            f"{record.action}: {kinds.headline(known) if known else record.reason or record.target}"
+        )
+    return kinds.headline(record)
 
 
-def _list_links(ask: Ask, record: AnyRecord) -> list[tuple[str, str, AnyRecord | None]]:
+def _list_links(ask: Ask, record: kinds.AnyRecord) -> list[tuple[str, str, kinds.AnyRecord | None]]:
     """Other records that this one has to do with: how, the id, and the record, unless it is not
     here, or one of too many to look up.
     """
@@ -338,37 +285,14 @@ def _list_links(ask: Ask, record: AnyRecord) -> list[tuple[str, str, AnyRecord |
         *(("contradicts", record_id) for record_id in links.contradicts),
         *(("was recalled before it", record_id) for record_id in record.recalled or ()),
     ]
-    if isinstance(record, Decision):
+    if isinstance(record, kinds.Decision):
         named += [("evidence", record_id) for record_id in record.evidence]
-    if isinstance(record, Cleaned):
+    if isinstance(record, kinds.Cleaned):
         named.append(("left the history by", record.decision))
     return [
         (how, record_id, ask.record(record_id) if number < limits.SCREEN_ITEMS else None)
         for number, (how, record_id) in enumerate(named)
     ]
-
-
-def _list_fields(record: AnyRecord, terms: Collection[str]) -> Iterator[dict[str, Any]]:
-    """Everything that a record says itself, and how it is to be shown: as a text in pieces, `pre`, a
-    list, commands; as one of many pairs where nothing is said. Steps and mistake cards have their
-    own places on the page.
-    """
-    others = [name for name in jsonable(record) if name not in _ENVELOPE]
-    for shown in _SHOWN[record.kind].split() if record.kind in _SHOWN else others:
-        path, _, form = shown.partition(":")
-        value = attrgetter(path)(record)
-        if path == "final_reward" and value is None:
-            value = REWARD_UNKNOWN
-        name = path.rpartition(".")[2]
-        label = _LABELS.get(name, name.replace("_", " ").capitalize())
-        if form == "own":
-            pairs = ((key, plain(inner)) for key, inner in value.items())
-            yield from ({"name": key, "value": text, "form": ""} for key, text in pairs if text)
-        elif value not in (None, "", [], {}, ()):
-            text: Any = value if isinstance(value, list) and form else plain(value)
-            if form == "text":
-                text = mark_terms(text, terms)
-            yield {"name": label, "value": text, "form": form}
 
 
 def plain(value: Any) -> str:
@@ -397,7 +321,7 @@ class FoldedText(NamedTuple):
     cut: bool
 
 
-def _timeline(trajectory: Trajectory, run: Run) -> list[dict[str, Any]]:
+def _timeline(trajectory: kinds.Trajectory, run: Run) -> list[dict[str, Any]]:
     """What the page shows of each recorded step. `share` is its reward's part of the largest of
     them; `cured` names the steps whose failure it made go away, `in_vain` those whose failure was
     still there after it.

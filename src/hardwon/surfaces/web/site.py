@@ -20,20 +20,7 @@ from hardwon.errors import HardwonError, NotAdmittedError
 from hardwon.surfaces.gate import Ask, check_access
 from hardwon.surfaces.rest.guard import OPERATION, Service
 from hardwon.surfaces.rest.problems import RefusedError, answer_to, parse_pairs
-from hardwon.surfaces.web import learning, lessons, overview, records
-from hardwon.surfaces.web.pages import (
-    FILES,
-    RANGES,
-    ROOT,
-    STATIC,
-    Form,
-    PageRequest,
-    Sessions,
-    SignIn,
-    WebPage,
-    asset_url,
-    environment,
-)
+from hardwon.surfaces.web import learning, lessons, overview, pages, records
 from hardwon.trust.access import Caller
 
 # Fields of one form: as many ids as a page has records, and some besides.
@@ -50,8 +37,8 @@ class NavItem(NamedTuple):
 
     name: str
     title: str
-    view: Callable[[Ask, PageRequest], WebPage | Response]
-    act: Callable[[Ask, PageRequest, Form], str] | None = None
+    view: Callable[[Ask, pages.PageRequest], pages.WebPage | Response]
+    act: Callable[[Ask, pages.PageRequest, pages.Form], str] | None = None
     listed: bool = True
 
 
@@ -65,7 +52,7 @@ PLACES: Final = (
     NavItem("search", "Search", records.view_search),
     NavItem("record", "Record", records.view_record, listed=False),
 )
-SIGN_IN: Final = f"{ROOT}/sign-in"
+SIGN_IN: Final = f"{pages.ROOT}/sign-in"
 COOKIE: Final = "hardwon_session"
 _FORM: Final = "application/x-www-form-urlencoded"
 _HEADERS: Final = {
@@ -80,7 +67,7 @@ _HEADERS: Final = {
     "Cache-Control": "no-store",
 }
 Answer = Callable[[HttpRequest, bytes], Response]
-Visit = tuple[SignIn, Caller]
+Visit = tuple[pages.SignIn, Caller]
 
 
 class Site:
@@ -90,7 +77,7 @@ class Site:
         self._service = service
         self._gate = service.gate
         self._settings = service.settings
-        self._sessions = Sessions()
+        self._sessions = pages.Sessions()
         # Browsers send cookies to every port of a machine: without the port in its name, two
         # servers there would end each other's sessions.
         self._cookie = (
@@ -101,17 +88,17 @@ class Site:
         """Every address of the dashboard."""
         both = ["GET", "POST"]
         places: list[tuple[str, str, list[str], Answer]] = [
-            ("/", "web.root", ["GET"], lambda *_: _redirect(f"{ROOT}/")),
-            (ROOT, "web.root", ["GET"], lambda *_: _redirect(f"{ROOT}/")),
-            (f"{ROOT}/", "web.home", ["GET"], self._home),
+            ("/", "web.root", ["GET"], lambda *_: _redirect(f"{pages.ROOT}/")),
+            (pages.ROOT, "web.root", ["GET"], lambda *_: _redirect(f"{pages.ROOT}/")),
+            (f"{pages.ROOT}/", "web.home", ["GET"], self._home),
             (SIGN_IN, "web.sign_in", both, self._sign_in),
-            (f"{ROOT}/sign-out", "web.sign_out", ["POST"], self._sign_out),
-            (f"{STATIC}/{{version}}/{{name}}", "web.static", ["GET"], self._static),
-            (f"{ROOT}/{{project}}/changes", "web.changes", ["GET"], self._changes),
-            (f"{ROOT}/{{project}}", "web.home", ["GET"], self._home),
-            (f"{ROOT}/{{project}}/{{page}}", "web.page", both, self._page),
-            (f"{ROOT}/{{project}}/{{page}}/{{item}}", "web.page", both, self._page),
-            (f"{ROOT}/{{rest:path}}", "web.unknown", both, self._page),
+            (f"{pages.ROOT}/sign-out", "web.sign_out", ["POST"], self._sign_out),
+            (f"{pages.STATIC}/{{version}}/{{name}}", "web.static", ["GET"], self._static),
+            (f"{pages.ROOT}/{{project}}/changes", "web.changes", ["GET"], self._changes),
+            (f"{pages.ROOT}/{{project}}", "web.home", ["GET"], self._home),
+            (f"{pages.ROOT}/{{project}}/{{page}}", "web.page", both, self._page),
+            (f"{pages.ROOT}/{{project}}/{{page}}/{{item}}", "web.page", both, self._page),
+            (f"{pages.ROOT}/{{rest:path}}", "web.unknown", both, self._page),
         ]
         return [
             Route(path, self._endpoint(name, answer), methods=methods, name=name)
@@ -138,14 +125,14 @@ class Site:
         except Exception as error:  # noqa: BLE001  # the edge: the log has what happened, the reader a page
             plain = answer_to(error)
             problem = json.loads(bytes(plain.body))
-            page = WebPage(
+            page = pages.WebPage(
                 "problem.html", problem["title"], {"problem": problem}, plain.status_code
             )
             # Who asks too often gets a page without a frame, which would ask again.
             response = self._render(page, getattr(http.state, "visit", None), None)
             kept = {"retry-after", "allow"}.intersection(plain.headers)
             response.headers.update({name: plain.headers[name] for name in kept})
-        begun: SignIn | None = getattr(http.state, "begun", None)
+        begun: pages.SignIn | None = getattr(http.state, "begun", None)
         return self._set_cookie(response, begun) if begun else response
 
     def _visit(self, http: HttpRequest) -> Visit:
@@ -165,7 +152,7 @@ class Site:
         http.state.visit = session, caller
         return session, caller
 
-    def _set_cookie(self, response: Response, session: SignIn | None) -> Response:
+    def _set_cookie(self, response: Response, session: pages.SignIn | None) -> Response:
         value, age = (session.name, None) if session else ("", 0)
         # Not "strict": a link from a chat or a mail would lead everybody to the sign-in. Whatever
         # changes something is a form, which needs more than the cookie.
@@ -173,7 +160,7 @@ class Site:
             self._cookie,
             value,
             max_age=age,
-            path=ROOT,
+            path=pages.ROOT,
             secure=self._settings.tls,
             httponly=True,
             samesite="lax",
@@ -182,7 +169,7 @@ class Site:
 
     def _sign_in(self, http: HttpRequest, body: bytes) -> Response:
         if not self._gate.asks_for_tokens:
-            return _redirect(f"{ROOT}/")
+            return _redirect(f"{pages.ROOT}/")
         posts = http.method == "POST"
         fields = _read_form(http, body) if posts else _read_query(http)
         wanted = _local(fields.get("next", ""))
@@ -193,7 +180,7 @@ class Site:
                 self._sessions.end(http.cookies.get(self._cookie, ""))
                 return self._set_cookie(_redirect(wanted), self._sessions.begin(secret))
         context = {"next": wanted, "refused": posts}
-        page = WebPage("sign_in.html", "Sign in", context, 403 if posts else 200)
+        page = pages.WebPage("sign_in.html", "Sign in", context, 403 if posts else 200)
         return self._render(page, None, None)
 
     def _sign_out(self, http: HttpRequest, body: bytes) -> Response:
@@ -206,7 +193,7 @@ class Site:
         caller = self._visit(http)[1]
         named = http.path_params.get("project")
         project = self._first(self._projects(caller)) if named is None else unquote(named)
-        return _redirect(f"{ROOT}/{quote(project, safe='')}/{PLACES[0].name}")
+        return _redirect(f"{pages.ROOT}/{quote(project, safe='')}/{PLACES[0].name}")
 
     def _projects(self, caller: Caller) -> list[str]:
         reached = self._gate.projects(caller, self._settings.default_project)
@@ -231,7 +218,7 @@ class Site:
         project = address["project"]
         check_access(caller, "read", project)
         ask, query = Ask(self._gate, caller, project), _read_query(http)
-        request = PageRequest(project, place.name, address.get("item", ""), query, session)
+        request = pages.PageRequest(project, place.name, address.get("item", ""), query)
         if form is not None:
             if place.act is None:
                 raise RefusedError("wrong-method", "nothing is changed there", Allow="GET")
@@ -242,25 +229,21 @@ class Site:
         if isinstance(shown, Response):
             shown.headers.update(_HEADERS)
             return shown
-        # with this header a page is only brought up to date: messages wait for the next whole page
-        fresh = "x-hardwon-live" not in http.headers
-        return self._render(shown, visit, request, mark=mark, flashes=fresh)
+        return self._render(shown, visit, request, mark)
 
     def _static(self, http: HttpRequest, _: bytes) -> Response:
         name = http.path_params["name"]
-        if name not in FILES or http.url.path != asset_url(name):
+        if name not in pages.FILES or http.url.path != pages.asset_url(name):
             raise RefusedError("not-found", "there is no such file")
         kept = {"Cache-Control": "public, max-age=31536000, immutable"}
-        return FileResponse(FILES[name], headers=kept)
+        return FileResponse(pages.FILES[name], headers=kept)
 
     def _render(
         self,
-        page: WebPage,
+        page: pages.WebPage,
         visit: Visit | None,
-        request: PageRequest | None,
-        *,
+        request: pages.PageRequest | None,
         mark: str = "",
-        flashes: bool = False,
     ) -> Response:
         """A page that is of no project (`request` is None) gets one that the reader reaches."""
         session, caller = visit or (None, None)
@@ -269,23 +252,22 @@ class Site:
             # Where even this fails, the page that says so has no choice of projects.
             with suppress(HardwonError):
                 projects = self._projects(caller)
-            request = request or PageRequest(self._first(projects), "", "", {}, session)
+            request = request or pages.PageRequest(self._first(projects), "", "", {})
         frame: dict[str, Any] = {
             "title": page.title,
             "signed_in": visit is not None,
             "asks_for_tokens": self._gate.asks_for_tokens,
             "caller": caller,
             "csrf": session.csrf if session else "",
-            "flashes": session.take_flashes() if session and flashes else [],
             "places": [place for place in PLACES if place.listed],
             "projects": sorted({*projects, request.project}) if request else [],
-            "ranges": list(RANGES),
+            "ranges": list(pages.RANGES),
             "request": request,
             "mark": mark,
             "poll_s": WEB_POLL_S,
-            "root": ROOT,
+            "root": pages.ROOT,
         }
-        text = environment().get_template(page.template).render({**frame, **page.context})
+        text = pages.environment().get_template(page.template).render({**frame, **page.context})
         return Response(text, page.status, _HEADERS, "text/html")
 
 
@@ -299,7 +281,7 @@ def _local(address: str) -> str:
         address
         if re.fullmatch(r"/ui/[A-Za-z0-9._~!$&'()*+,;=:@%/?-]*", address)
         and not address.startswith(SIGN_IN)
-        else f"{ROOT}/"
+        else f"{pages.ROOT}/"
     )
 
 
@@ -309,7 +291,7 @@ def _ask_to_sign_in(http: HttpRequest) -> Response:
     path = (http.scope.get("raw_path") or b"").decode("latin-1").partition("?")[0]
     query = http.scope["query_string"].decode("latin-1")
     asked = f"{path}?{query}" if query else path
-    comes_back = http.method == "GET" and asked != f"{ROOT}/"
+    comes_back = http.method == "GET" and asked != f"{pages.ROOT}/"
     return _redirect(f"{SIGN_IN}?next={quote(asked, safe='')}" if comes_back else SIGN_IN)
 
 
@@ -317,7 +299,7 @@ def _read_query(http: HttpRequest) -> dict[str, str]:
     return dict(parse_pairs(http.scope["query_string"], limits.QUERY_FIELDS_MAX, "query"))
 
 
-def _read_form(http: HttpRequest, body: bytes, session: SignIn | None = None) -> Form:
+def _read_form(http: HttpRequest, body: bytes, session: pages.SignIn | None = None) -> pages.Form:
     """A form that a page of ours sent, of this session if there is one; the guard has seen that its
     origin, if it has one, is known.
     """
@@ -329,7 +311,7 @@ def _read_form(http: HttpRequest, body: bytes, session: SignIn | None = None) ->
         or http.headers.get("sec-fetch-site", "same-origin") != "same-origin"
     ):
         raise RefusedError("foreign-origin", "only this server's own pages send its forms")
-    form = Form(parse_pairs(body, WEB_FORM_FIELDS_MAX, "form"))
+    form = pages.Form(parse_pairs(body, WEB_FORM_FIELDS_MAX, "form"))
     if session and not session.vouches_for(form.get("csrf", "")):
         raise RefusedError(
             "foreign-origin",

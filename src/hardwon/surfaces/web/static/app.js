@@ -112,7 +112,7 @@
     if (asking || document.hidden || !all("[data-live]").length) { return; }
     asking = true;
     try {
-      const answer = await fetch(document.body.dataset.changes, { headers: { "X-Hardwon-Live": "1" } });
+      const answer = await fetch(document.body.dataset.changes);
       if (answer.status === 401) { location.reload(); return; }
       if (!answer.ok) { return; }
       const now = (await answer.json()).mark;
@@ -126,7 +126,7 @@
   }
 
   async function refresh() {
-    const answer = await fetch(location.href, { headers: { "X-Hardwon-Live": "1" } });
+    const answer = await fetch(location.href);
     if (!answer.ok || answer.redirected) { return false; }
     const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
     const places = all("[data-live]");
