@@ -512,6 +512,8 @@ class Writer(Reader):
         before = self.session.first(sql, place)
         if before is None:
             return
+        if self._only_credits(record_id, status, validation, source):
+            return
         standing = status, source or before[1]
         changed = self._kept(*place) if before != standing else None
         self.session.run(
@@ -526,6 +528,10 @@ class Writer(Reader):
                 change_counts(self.session, self.dialect, changed.taught, now)
             for listener in self._listeners([changed.record.kind]):
                 listener.on_standing(changed, now)
+
+    def _only_credits(self, record_id: str, *standing: str | None) -> bool:  # noqa: ARG002
+        """Whether nothing else is another than before, and the engine kept it in its own way."""
+        return False
 
     def _follow_standing(self, project: str, record_id: str, status: str, author: str) -> None:
         """What is indexed of a record follows its status and its source."""

@@ -22,19 +22,9 @@ from hardwon import limits
 from hardwon.errors import DamagedError, InvalidInputError
 from hardwon.lessons.keys import session_key
 from hardwon.lessons.teaching import Teaching
+from hardwon.records import kinds
 from hardwon.records.fields import from_us, make_digest, to_us
-from hardwon.records.kinds import (
-    INTERNAL_KINDS,
-    MODEL_OF_KIND,
-    STATUSES,
-    VOUCHED_STATUSES,
-    AnyRecord,
-    Cleaned,
-    Event,
-    R,
-    Validation,
-    name_sources,
-)
+from hardwon.records.kinds import VOUCHED_STATUSES, AnyRecord, Cleaned, Event, R, Validation
 from hardwon.search.rank import Frequencies
 from hardwon.search.terms import Filters
 from hardwon.store import types
@@ -166,10 +156,10 @@ def restored(stored: Stored) -> Stored | None:
 
 def original_of(stored: Stored | Found | Row) -> AnyRecord:
     """The record as it was appended, whatever happened to it since."""
-    if stored.kind not in MODEL_OF_KIND:
+    if stored.kind not in kinds.MODEL_OF_KIND:
         raise _damaged(stored)
     try:
-        record = MODEL_OF_KIND[stored.kind].model_validate_json(sound_body(stored))
+        record = kinds.MODEL_OF_KIND[stored.kind].model_validate_json(sound_body(stored))
     except InvalidInputError as error:
         raise DamagedError(f"record {stored.id} cannot be read by this version: {error}") from None
     if record.id != stored.id:  # a damaged index leads to another, sound record
@@ -242,7 +232,7 @@ STORED: Final = (
 )
 
 # What was tried or found: all that a reader gets who names no kind.
-ORDINARY: Final = "kind NOT IN (" + ", ".join(f"'{kind}'" for kind in INTERNAL_KINDS) + ")"
+ORDINARY: Final = "kind NOT IN (" + ", ".join(f"'{kind}'" for kind in kinds.INTERNAL_KINDS) + ")"
 
 # What fix history counts.
 FIXES: Final = "kind IN (" + ", ".join(f"'{kind}'" for kind in FIX_KINDS) + ")"
@@ -314,7 +304,7 @@ SESSION_KEYS: Final = "key >= 'session:' AND key < 'session;'"
 
 def found_of(row: Sequence[Any]) -> Found:
     record = Found(*row)
-    if record.status not in STATUSES or not all(
+    if record.status not in kinds.STATUSES or not all(
         isinstance(text, str) for text in (record.author, record.terms)
     ):
         raise _damaged(record)
@@ -364,7 +354,7 @@ def _conditions(dialect: Dialect, filters: Filters) -> tuple[str, tuple[Any, ...
     conditions = ["r.project_id = ?1", *([f"r.{ORDINARY}"] if filters.kind is None else [])]
     conditions += [text.format(bound.add(value)) for text, value in asked if value is not None]
     if filters.author is not None:
-        whose = [filters.author] if filters.recorded_here else name_sources(filters.author)
+        whose = [filters.author] if filters.recorded_here else kinds.name_sources(filters.author)
         conditions.append(f"r.author IN ({', '.join(map(bound.add, whose))})")
     if filters.key is not None:
         name, _, value = filters.key.partition("=")
@@ -861,7 +851,7 @@ class Query(Reader):
         times: list[Counter[str]] = [Counter() for _ in range(5)]
         internal: Counter[str] = Counter()
         for kind, *others, number in groups:
-            if kind in INTERNAL_KINDS:
+            if kind in kinds.INTERNAL_KINDS:
                 internal[kind] += number
                 continue
             for counter, value in zip(times, (kind, *others), strict=True):

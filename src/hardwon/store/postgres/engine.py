@@ -152,22 +152,16 @@ class PostgresWriter(Writer):
             self.session.witness = "SELECT 1 FROM event WHERE id = ?1", (kept[0].id,)
         return kept
 
-    def set_standing(
-        self,
-        project: str,
-        record_id: str,
-        status: str,
-        validation: str | None,
-        credited: tuple[int, int],
-        source: str | None = None,
-    ) -> None:
+    def _only_credits(self, record_id: str, *standing: str | None) -> bool:
         sql = "SELECT status, validation, author = coalesce(?2::text, author) FROM record WHERE id = ?1"
-        before = None if self.may_govern(project) else self.session.first(sql, (record_id, source))
-        if before == (status, validation, True):
+        governs = self.may_govern(self._project)
+        before = None if governs else self.session.first(sql, (record_id, standing[2]))
+        only = before == (*standing[:2], True)
+        if only:
             self.session.run("SELECT credit(?1)", (record_id,))
         else:
             self._settle()
-            super().set_standing(project, record_id, status, validation, credited, source)
+        return only
 
     # --- changing and erasing ---
 

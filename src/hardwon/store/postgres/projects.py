@@ -15,16 +15,9 @@ from hardwon import limits
 from hardwon.errors import ForbiddenError, PlaceError
 from hardwon.records.fields import check_that
 from hardwon.records.kinds import Metadata
+from hardwon.store.postgres import schema as tables
 from hardwon.store.postgres.connection import Link, PostgresSession, quoted
-from hardwon.store.postgres.schema import (
-    ACCESS,
-    KEEPER,
-    OWNER,
-    SCHEMA,
-    SHARED,
-    project_schema,
-    with_vectors,
-)
+from hardwon.store.postgres.schema import ACCESS, KEEPER, OWNER, SCHEMA
 from hardwon.store.types import FORMAT, refuse_other_format
 
 # the advisory lock under which a database is set up, one process at a time
@@ -173,7 +166,7 @@ def _make_shared(session: PostgresSession) -> None:
     if session.value("SELECT to_regclass('hardwon.migrated') IS NULL"):
         session.run(_AS_OWNER)
         session.run("CREATE TABLE migrated (version integer NOT NULL PRIMARY KEY)")
-        session.run(SHARED)
+        session.run(tables.SHARED)
         session.run(f"INSERT INTO migrated VALUES ({FORMAT})")
 
 
@@ -224,11 +217,11 @@ def _make_project(session: PostgresSession, project: str, extension: str | None)
     if not known:
         session.run(f"CREATE SCHEMA {quoted(schema)}")
         session.run(f"SET LOCAL search_path TO {quoted(schema)}, pg_catalog, pg_temp")
-        session.run(project_schema(schema, extension))
+        session.run(tables.project_schema(schema, extension))
         session.run(f"INSERT INTO {SCHEMA}.project VALUES (?1, ?2, ?3)", (project, schema, FORMAT))
         session.run(f"SET LOCAL search_path TO {SCHEMA}, pg_catalog, pg_temp")
     elif extension:
-        session.run(with_vectors(schema, extension))
+        session.run(tables.with_vectors(schema, extension))
     session.run("SET LOCAL ROLE NONE")
 
 

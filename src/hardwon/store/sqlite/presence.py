@@ -43,12 +43,13 @@ from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Final, NamedTuple, NoReturn
 
 import apsw
 
-from hardwon.errors import ForeignLogWarning, LostFileError, PlaceError, StorageError
+from hardwon.errors import ForeignLogWarning, LostFileError, PlaceError, StorageError, on_failure
 from hardwon.outside import files
 from hardwon.store.pool import Pool
 from hardwon.store.sqlite.connection import SqliteSession, companions_of, size_of, storage_errors
@@ -388,11 +389,8 @@ class OpenFile:
         if self._lost:
             raise LostFileError(self._lost)
         session = self.pool.borrow()
-        try:
+        with on_failure(partial(self.pool.give_back, session)):
             self.look()
-        except BaseException:
-            self.pool.give_back(session)
-            raise
         return session
 
     def look(self) -> None:
