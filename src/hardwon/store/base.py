@@ -24,32 +24,14 @@ from hardwon import limits
 from hardwon.errors import DamagedError, InvalidInputError
 from hardwon.first_use import lazy
 from hardwon.learn.tallies import keys_of, tallies_of
-from hardwon.lessons.counts import (
-    KIND_OF_SCOPE,
-    TEACHING_STATUSES,
-    RecordCounts,
-    TallyKey,
-    sum_counts,
-)
+from hardwon.lessons import counts
+from hardwon.lessons.counts import RecordCounts, TallyKey, sum_counts
 from hardwon.lessons.issues import summarize_fix
 from hardwon.lessons.keys import exact_key
 from hardwon.lessons.teaching import find_keys, teach_record
+from hardwon.records import kinds
 from hardwon.records.fields import make_digest, to_us
-from hardwon.records.kinds import (
-    TRAVELLING,
-    VOUCHED_STATUSES,
-    AnyRecord,
-    Cleaned,
-    Decision,
-    Episode,
-    Event,
-    EventKind,
-    Experience,
-    Fix,
-    Record,
-    Validation,
-    judge_record,
-)
+from hardwon.records.kinds import AnyRecord, Event, EventKind, Record, Validation
 from hardwon.search.rank import Frequencies, rare_enough
 from hardwon.search.terms import Filters
 from hardwon.store import query, types
@@ -83,21 +65,21 @@ def row_of(
         wanted = f"values that JSON can hold ({error})"
         raise InvalidInputError.one("record", record.id, wanted) from None
     # it holds one that was small enough
-    if len(body) > limits.RECORD_BYTES_MAX and not isinstance(record, Cleaned):
+    if len(body) > limits.RECORD_BYTES_MAX and not isinstance(record, kinds.Cleaned):
         wanted = f"at most {limits.RECORD_BYTES_MAX} bytes"
         raise InvalidInputError.one("record", f"{len(body)} bytes", wanted)
     tool = task_id = model = issue_type = None
-    outcome = judge_record(record) or None
-    if isinstance(record, Experience):
+    outcome = kinds.judge_record(record) or None
+    if isinstance(record, kinds.Experience):
         tool = None if record.unrouted else record.tool
         task_id = record.__pydantic_extra__.get("task_id")
-    elif isinstance(record, Decision):
+    elif isinstance(record, kinds.Decision):
         outcome, task_id = record.action, record.task_id  # a decision is looked up by what it does
-    elif isinstance(record, Episode):
+    elif isinstance(record, kinds.Episode):
         task_id = record.task_id
-    elif isinstance(record, Fix):
+    elif isinstance(record, kinds.Fix):
         model, issue_type = record.issue.model, record.issue.issue_type
-    elif isinstance(record, Cleaned):
+    elif isinstance(record, kinds.Cleaned):
         model, issue_type = record.model, record.issue_type
     about = outcome, tool, task_id if isinstance(task_id, str) else None, model, issue_type
     metadata = record.metadata
@@ -122,7 +104,7 @@ def row_of(
     )
 
 
-def packed_row(row: Row, fix: Fix, decision_id: str) -> Row:
+def packed_row(row: Row, fix: kinds.Fix, decision_id: str) -> Row:
     """The row of a fix whose details are packed away: found by its summary."""
     body, terms = query.packed_body(row.body, decision_id), index_text(summarize_fix(fix))
     keys = {*row.keys, exact_key("tidied", decision_id)}
@@ -142,7 +124,7 @@ def kept_row(
     row = row_of(record, effective, credited, source)._replace(
         body=query.sound_body(stored), digest=stored.digest
     )
-    if query.is_packed(stored.body) and isinstance(record, Fix):
+    if query.is_packed(stored.body) and isinstance(record, kinds.Fix):
         decision_id = str(json.loads(stored.body)["decision"])
         return packed_row(row, record, decision_id)._replace(body=stored.body)
     return row
@@ -192,8 +174,8 @@ def change_counts(
 ) -> None:
     """Counts a record as its new status and source say; its row has them already."""
     status = now.status
-    if now.author == taught.author and {taught.status, status} <= set(TEACHING_STATUSES):
-        more = (status in VOUCHED_STATUSES) - (taught.status in VOUCHED_STATUSES)
+    if now.author == taught.author and {taught.status, status} <= set(counts.TEACHING_STATUSES):
+        more = (status in kinds.VOUCHED_STATUSES) - (taught.status in kinds.VOUCHED_STATUSES)
         for place, (_, _, _, _, _, *levels) in sum_counts([taught]).items() if more else ():
             # A record may teach one thing at two levels: of its actions some worked and some
             # failed.
@@ -245,7 +227,8 @@ def _find_again(session: Session, places: Iterable[TallyKey], until_found: bool)
         project, scope, key, _, day, author = place
         # these are taught by episodes whose task is the key
         task = key if scope in ("score", "works", "avoid", "card") else None
-        groups.setdefault((project, KIND_OF_SCOPE[scope], day, author, task), set()).add(place)
+        group = project, counts.KIND_OF_SCOPE[scope], day, author, task
+        groups.setdefault(group, set()).add(place)
     for (project, kind, day, author, task), wanted in groups.items():
         where = "project_id = ?1 AND kind IN (?2, 'cleaned') AND author = ?3 AND at_us >= ?4 AND at_us < ?5"
         bound = Bound([project, kind, author, day * limits.DAY_US, (day + 1) * limits.DAY_US])
@@ -273,7 +256,7 @@ def taught_where(
     """What the records that pass a condition teach, as far as they can be read. Value 1 is the
     project.
     """
-    teaching = ", ".join(f"'{status}'" for status in TEACHING_STATUSES)
+    teaching = ", ".join(f"'{status}'" for status in counts.TEACHING_STATUSES)
     sql = (
         "SELECT author, status, id, kind, at_us, body, digest, validation FROM record "
         f"WHERE {where} AND status IN "
@@ -373,9 +356,11 @@ DESIGNS: Final[dict[str, str]] = {}
 _design = cache(resolve_name)  # every fix that is recorded asks for it
 
 
-def listeners(session: Session, kinds: Iterable[str] | None = None) -> list[Listener]:
+def listeners(session: Session, of_kinds: Iterable[str] | None = None) -> list[Listener]:
     """Of every design, or of those that keep something of records of these kinds."""
-    names = [DESIGNS[kind] for kind in (DESIGNS if kinds is None else kinds) if kind in DESIGNS]
+    names = [
+        DESIGNS[kind] for kind in (DESIGNS if of_kinds is None else of_kinds) if kind in DESIGNS
+    ]
     return [_design(name)(session) for name in dict.fromkeys(names)]
 
 
@@ -451,7 +436,7 @@ class Writer(Reader):
         """Removes the vector of a record, where it has one."""
         self.session.run("DELETE FROM record_vector WHERE seq = ?1", (seq,))
 
-    def _listeners(self, kinds: Iterable[str] | None = None) -> list[Listener]:  # noqa: ARG002
+    def _listeners(self, of_kinds: Iterable[str] | None = None) -> list[Listener]:  # noqa: ARG002
         """Of the designs that keep tables of their own in this engine: none, unless an engine says
         otherwise.
         """
@@ -833,16 +818,16 @@ class Store(TallyReader):
         first, as of one instant. Holds a read transaction until it is exhausted or closed.
         """
         sql = (
-            f"SELECT {STORED}, {self._gather_events(TRAVELLING)} FROM record r "
+            f"SELECT {STORED}, {self._gather_events(kinds.TRAVELLING)} FROM record r "
             "WHERE r.project_id = ?1 ORDER BY r.at_us, r.id"
         )
         with self.snapshot(project) as session:
             for *columns, events in session.each(sql, (project,)):
                 yield Stored._make(columns), [query.event_of(event) for event in json.loads(events)]
 
-    def _gather_events(self, kinds: Iterable[EventKind] = ()) -> str:
+    def _gather_events(self, of_kinds: Iterable[EventKind] = ()) -> str:
         """The column with the events of the record `r`, of these kinds or of all, as a JSON list."""
-        listed = ", ".join(f"'{kind}'" for kind in kinds)
+        listed = ", ".join(f"'{kind}'" for kind in of_kinds)
         return (
             f"(SELECT {self.dialect.gather('body', 'at_us, id')} FROM event"
             f"{self.dialect.hint('event_by_record')} WHERE project_id = r.project_id AND record_id = r.id"

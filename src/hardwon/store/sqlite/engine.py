@@ -122,8 +122,8 @@ class SqliteWriter(Writer):
             kept = [(seq, one, row.project_id) for seq, row in named for one in getattr(row, names)]
             self.session.run_many(f"INSERT INTO {table} VALUES (?, ?, ?)", kept)
 
-    def _listeners(self, kinds: Iterable[str] | None = None) -> list[Listener]:
-        return base.listeners(self.session, kinds)
+    def _listeners(self, of_kinds: Iterable[str] | None = None) -> list[Listener]:
+        return base.listeners(self.session, of_kinds)
 
     def _rewrite(self, seq: int, row: Row) -> None:
         self._drop_derived(row.project_id, seq)
