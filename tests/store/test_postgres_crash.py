@@ -266,9 +266,9 @@ def test_a_read_that_is_cut_is_repeated(tmp_path: Path, monkeypatch: pytest.Monk
             session: PostgresSession, sql: str, values: Values = ()
         ) -> list[tuple[Any, ...]]:
             if not cut:
-                cut.append(session.backend)
+                cut.append(session._connection.info.backend_pid)
                 postgres_server.server().run(
-                    f"SELECT pg_terminate_backend({session.backend}, 5000)"
+                    f"SELECT pg_terminate_backend({session._connection.info.backend_pid}, 5000)"
                 )
             return select(session, sql, values)
 

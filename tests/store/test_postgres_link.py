@@ -85,6 +85,11 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("hardwon.store.postgres.connection.POSTGRES_CONNECT_S", 2)
 
 
+def process_of(session: PostgresSession) -> int:
+    """That of the server that it talks to."""
+    return session._connection.info.backend_pid
+
+
 def name_of(url: str) -> str:
     return str(psycopg.conninfo.conninfo_to_dict(url)["dbname"])
 
@@ -309,13 +314,13 @@ def test_what_was_done_outside_is_undone_where_nothing_is_kept(link: Link) -> No
 
 def test_a_connection_that_died_meanwhile_is_replaced(link: Link) -> None:
     with link.reading() as one, link.reading() as other:
-        backends = [one.backend, other.backend]
+        backends = [process_of(one), process_of(other)]
     for backend in backends:
         postgres_server.server().run(f"SELECT pg_terminate_backend({backend}, 10000)")
     insert(link, 1)
     assert ids(link) == [1]
     with link.reading() as session:
-        assert session.backend not in backends
+        assert process_of(session) not in backends
 
 
 def test_a_server_that_comes_back_is_found_again(own_server: Server) -> None:
@@ -328,7 +333,7 @@ def test_a_server_that_comes_back_is_found_again(own_server: Server) -> None:
     with later(0.5, own_server.start):
         assert ids(link) == [1, 2]
     with link.reading() as session:
-        backend = session.backend
+        backend = process_of(session)
     own_server.kill_backend(backend)
     insert(link, 3)
     assert ids(link) == [1, 2, 3]
@@ -339,14 +344,14 @@ def test_what_is_certain_when_the_connection_is_lost_in_the_middle(own_server: S
     link = Link(own_server.url)
     undone: list[int] = []
     with pytest.raises(ConnectionLostError, match="try again"), link.snapshot("hardwon") as session:
-        own_server.run(f"SELECT pg_terminate_backend({session.backend}, 10000)")
+        own_server.run(f"SELECT pg_terminate_backend({process_of(session)}, 10000)")
         session.select("SELECT id FROM note")
     with pytest.raises(ConnectionLostError, match="try again"), link.reading() as session:
-        own_server.run(f"SELECT pg_terminate_backend({session.backend}, 10000)")
+        own_server.run(f"SELECT pg_terminate_backend({process_of(session)}, 10000)")
         # of a read, a statement is repeated once
         assert session.select("SELECT id FROM note") == []
         assert session.first("SHOW search_path") == ("hardwon, pg_catalog, pg_temp",)
-        own_server.run(f"SELECT pg_terminate_backend({session.backend}, 10000)")
+        own_server.run(f"SELECT pg_terminate_backend({process_of(session)}, 10000)")
         session.select("SELECT id FROM note")
 
     def restart(_: int) -> None:
@@ -361,7 +366,7 @@ def test_what_is_certain_when_the_connection_is_lost_in_the_middle(own_server: S
         with pytest.raises(InterruptedWriteError, match="nothing was kept"), alone(link) as session:
             session.undos.append(lambda: undone.append(1))
             session.run("INSERT INTO note (id) VALUES (1)")
-            end(session.backend)
+            end(process_of(session))
             session.run("INSERT INTO note (id) VALUES (2)")
     assert ids(link) == []
     assert undone == [1, 1, 1]

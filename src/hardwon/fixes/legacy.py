@@ -22,8 +22,13 @@ import apsw
 from hardwon import limits
 from hardwon.errors import BusyError, DamagedError, ForeignFileError, PlaceError, StorageError
 from hardwon.outside import files
-from hardwon.store.sqlite.connection import be_patient, connect, size_of, storage_errors
-from hardwon.store.sqlite.schema import APPLICATION_ID
+from hardwon.store.sqlite.connection import (
+    APPLICATION_ID,
+    be_patient,
+    connect,
+    size_of,
+    storage_errors,
+)
 
 # Columns of an older fix history's table. The documents have 14; each one more may hold a text that
 # its record must hold.

@@ -234,11 +234,6 @@ class PostgresSession(Session):
             raise forked_midway()
         return self._opened
 
-    @property
-    def backend(self) -> int:
-        """The process of the server that this connection talks to."""
-        return self._connection.info.backend_pid
-
     # --- statements ---
 
     def select(
@@ -483,13 +478,13 @@ class Link:
         """
         return self._transaction("READ COMMITTED READ ONLY", schema, settings, repeats=True)
 
-    def snapshot(self, schema: str) -> AbstractContextManager[PostgresSession]:
-        """All statements see the same instant."""
-        return self._transaction("REPEATABLE READ READ ONLY", schema)
-
-    def scratch(self, schema: str) -> AbstractContextManager[PostgresSession]:
-        """As a snapshot, with temporary tables of its own, of which nothing is kept."""
-        return self._transaction("REPEATABLE READ READ WRITE", schema)
+    def snapshot(
+        self, schema: str, scratch: bool = False
+    ) -> AbstractContextManager[PostgresSession]:
+        """All statements see the same instant; `scratch`: with temporary tables of its own, of which
+        nothing is kept.
+        """
+        return self._transaction(f"REPEATABLE READ READ {'WRITE' if scratch else 'ONLY'}", schema)
 
     def maintain(self, statement: str) -> None:
         """Runs a statement that cannot be part of a transaction, such as VACUUM."""

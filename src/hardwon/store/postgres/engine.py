@@ -435,7 +435,7 @@ class PostgresStore(Store):
 
     def untrue_tallies(self, project: str) -> int:
         # What is counted afresh lies in a table of this transaction alone, which nobody keeps.
-        with self._link.scratch(self._reach(project).schema) as session:
+        with self._link.snapshot(self._reach(project).schema, scratch=True) as session:
             return base.count_differing(session, POSTGRES, project)
 
     def size_bytes(self) -> int:

@@ -25,6 +25,7 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 from hashlib import blake2b
 from pathlib import Path
+from pkgutil import get_data
 from typing import Any, Final
 
 import apsw
@@ -34,9 +35,13 @@ from hardwon.outside import files
 from hardwon.records.kinds import VOUCHED_STATUSES
 from hardwon.search.rank import FORM_WEIGHT
 from hardwon.store.query import is_whole
-from hardwon.store.sqlite.schema import APPLICATION_ID, FORMAT_NAME, SCHEMA
 from hardwon.store.types import Dialect, Session, Values, refuse_other_format
 from hardwon.text.terms import TERM_PUNCTUATION
+
+APPLICATION_ID: Final = 0x48415244  # "HARD": tells our files from every other SQLite database
+# In the table `state`, of no project.
+FORMAT_NAME: Final = "format"
+SCHEMA: Final = (get_data(__name__, "schema.sql") or b"").decode()
 
 # A file up to this size is checked whole whenever it is opened: a few milliseconds. Larger ones are
 # checked where they are read, and whole by `doctor`.
@@ -78,9 +83,6 @@ class SqliteSession(Session):
     def run(self, sql: str, values: Values = ()) -> int:
         self.connection.execute(sql, values)
         return self.connection.changes()
-
-    def run_many(self, sql: str, rows: Iterable[Values]) -> None:
-        self.connection.executemany(sql, rows)
 
     def each(self, sql: str, values: Values = ()) -> Iterator[tuple[Any, ...]]:
         yield from self.connection.execute(sql, values)

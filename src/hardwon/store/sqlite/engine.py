@@ -120,7 +120,7 @@ class SqliteWriter(Writer):
         named = [(seq, row) for seq, row in rows if row.tags or row.files or row.keys]
         for table, names in _NAMES.items() if named else ():
             kept = [(seq, one, row.project_id) for seq, row in named for one in getattr(row, names)]
-            self.session.run_many(f"INSERT INTO {table} VALUES (?, ?, ?)", kept)
+            self.session.connection.executemany(f"INSERT INTO {table} VALUES (?, ?, ?)", kept)
 
     def _listeners(self, of_kinds: Iterable[str] | None = None) -> list[Listener]:
         return base.listeners(self.session, of_kinds)
@@ -165,7 +165,7 @@ class SqliteWriter(Writer):
             self.set_state(index.project, _RELAXED, 0)
 
     def keep_vectors(self, project: str, vectors_of: Iterable[tuple[str, bytes]]) -> None:
-        self.session.run_many(
+        self.session.connection.executemany(
             "INSERT INTO record_vector (seq, project_id, vector) SELECT seq, project_id, ?3 FROM "
             "record WHERE project_id = ?1 AND id = ?2 "
             "ON CONFLICT (seq) DO UPDATE SET vector = excluded.vector",

@@ -21,9 +21,8 @@ from hardwon.errors import DamagedError, ForeignFileError, HardwonError, PlaceEr
 from hardwon.outside import files
 from hardwon.store.base import check_rows
 from hardwon.store.sqlite import connection as database
-from hardwon.store.sqlite.connection import NAME, SqliteSession, storage_errors
+from hardwon.store.sqlite.connection import SqliteSession, storage_errors
 from hardwon.store.sqlite.presence import File, file_at, refuse_foreign_log
-from hardwon.store.sqlite.schema import APPLICATION_ID, FORMAT_NAME, SCHEMA
 from hardwon.store.types import FORMAT, Finding, Progress, TokenKeep, TokenRow
 
 # --- health ---
@@ -67,10 +66,10 @@ def make_memory(connection: apsw.Connection) -> None:
     """In a file that is empty, in one transaction."""
     connection.execute("PRAGMA journal_mode = WAL").fetchall()
     with connection:
-        connection.execute(SCHEMA).fetchall()
-        connection.pragma("application_id", APPLICATION_ID)
+        connection.execute(database.SCHEMA).fetchall()
+        connection.pragma("application_id", database.APPLICATION_ID)
         sql = "INSERT INTO state (project_id, name, value) VALUES ('', ?, ?)"
-        connection.execute(sql, (FORMAT_NAME, FORMAT)).fetchall()
+        connection.execute(sql, (database.FORMAT_NAME, FORMAT)).fetchall()
         database.draw_number(connection)
 
 
@@ -80,7 +79,7 @@ def schema_of(connection: apsw.Connection) -> list[tuple[str, str]]:
     """
     sql = (
         "SELECT name, sql FROM sqlite_schema WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite_%' "
-        f"AND name NOT GLOB '{NAME}*' ORDER BY name"
+        f"AND name NOT GLOB '{database.NAME}*' ORDER BY name"
     )
     # A history that was adopted may have had a second name for its analyses, and keeps it.
     return [

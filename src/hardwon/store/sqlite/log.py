@@ -31,8 +31,8 @@ from urllib.parse import quote
 
 import apsw
 
-from hardwon.store.sqlite.connection import check_whole_file, drawn_before, drawn_in, log_of
-from hardwon.store.sqlite.schema import APPLICATION_ID
+from hardwon.store.sqlite import connection as database
+from hardwon.store.sqlite.connection import APPLICATION_ID, log_of
 
 ASIDE: Final = ".foreign-"  # in the name of a log that was moved aside, before the time
 
@@ -102,7 +102,7 @@ class Log:
             return number in self.numbers[newest - 1 :]
         if not self.numbers or number in self.numbers:
             return True
-        return drawn_in(number) == drawn_before(self.numbers[0])
+        return database.drawn_in(number) == database.drawn_before(self.numbers[0])
 
 
 def find_foreign_sign(path: Path, descriptor: int, folded: int = 0) -> str:
@@ -154,6 +154,6 @@ def _is_sound_alone(path: Path) -> bool:
     try:
         flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
         with closing(apsw.Connection(uri, flags)) as connection:
-            return not check_whole_file(connection)
+            return not database.check_whole_file(connection)
     except (apsw.Error, UnicodeDecodeError):
         return False
