@@ -231,13 +231,8 @@ class TestProjects:
         with a_database() as url:
             link = Link(url)
             for name in (
-                "",
-                " ",
-                "a\0b",
-                "a\nb",
-                "x" * (limits.PROJECT_BYTES_MAX + 1),
-                "é" * limits.PROJECT_BYTES_MAX,
-            ):
+                "", " ", "a\0b", "a\nb", "x" * (limits.PROJECT_BYTES_MAX + 1), "é" * limits.PROJECT_BYTES_MAX,
+            ):  # fmt: skip
                 with pytest.raises(InvalidInputError):
                     setup.initialise(link, [name])
             link.close()

@@ -198,13 +198,9 @@ def on_tables() -> Iterator[tuple[str, str]]:
         yield f"DROP TABLE {{a}}.{table}", NOBODY
         yield f"COPY {{a}}.{table} FROM PROGRAM 'echo'", NOBODY
         for of_b in (
-            "SELECT * FROM {b}.%s",
-            "INSERT INTO {b}.%s DEFAULT VALUES",
-            copied("{b}", table),
-            "DELETE FROM {b}.%s",
-            "MERGE INTO {b}.%s t USING (SELECT 1) s ON true WHEN MATCHED THEN DELETE",
-            "TRUNCATE {b}.%s",
-        ):
+            "SELECT * FROM {b}.%s", "INSERT INTO {b}.%s DEFAULT VALUES", copied("{b}", table), "DELETE FROM {b}.%s",
+            "MERGE INTO {b}.%s t USING (SELECT 1) s ON true WHEN MATCHED THEN DELETE", "TRUNCATE {b}.%s",
+        ):  # fmt: skip
             yield of_b.replace("%s", table), NOBODY
 
 
@@ -246,22 +242,13 @@ def on_functions(place: Place) -> Iterator[tuple[str, str]]:
     yield called("add_records", plain), WRITER
     for claim in (
         {"status": "verified", "validation": verified},
-        {"status": "verified", "body": body.replace('"hypothesis"', '"verified"')},
-        {"status": "published"},
-        {"status": "published", "body": published},
-        {"body": published},
-        {"status": None},
+        {"status": "verified", "body": body.replace('"hypothesis"', '"verified"')}, {"status": "published"},
+        {"status": "published", "body": published}, {"body": published}, {"status": None},
         {"validation": json.dumps({"status": "published"})},
-        {"kind": "decision", "status": "verified", "validation": verified},
-        {"helped": 1000},
-        {"hindered": 1},
-        {"helped": None},
-        {"author": "bob"},
-        {"id": new_id()},
-        {"at_us": row.at_us + 1},
-        {"kind": "fix"},
+        {"kind": "decision", "status": "verified", "validation": verified}, {"helped": 1000}, {"hindered": 1},
+        {"helped": None}, {"author": "bob"}, {"id": new_id()}, {"at_us": row.at_us + 1}, {"kind": "fix"},
         {"lessons": [["tool", "pytest", "", 2, 0]]},
-    ):
+    ):  # fmt: skip
         yield called("add_records", {**plain, **claim}), NOBODY
     yield f"SELECT {{a}}.credit('{fact}')", WRITER
     yield "SELECT {a}.follow_growth()", WRITER
@@ -277,14 +264,9 @@ def on_functions(place: Place) -> Iterator[tuple[str, str]]:
     )
     yield f"SELECT {{a}}.rewrite_record(1, {psycopg.sql.quote(json.dumps([plain]))})", GOVERNOR
     for call in (
-        "add_records('[]')",
-        "add_events('[]')",
-        "credit('')",
-        "follow_growth()",
-        "count_terms()",
-        "set_state('mine', 1)",
-        "drop_requests()",
-    ):
+        "add_records('[]')", "add_events('[]')", "credit('')", "follow_growth()", "count_terms()",
+        "set_state('mine', 1)", "drop_requests()",
+    ):  # fmt: skip
         yield f"SELECT * FROM {{b}}.{call}", NOBODY
     yield "SELECT nextval('{b}.record_seq_seq')", NOBODY
     yield "SELECT last_value FROM {b}.record_seq_seq", NOBODY
@@ -495,11 +477,8 @@ class TestStore:
         keep = store.tokens()
         row = TokenRow("a" * 12, "mallory", bytes(32), "admin", None, 0, None, None)
         for use in (
-            keep.all,
-            lambda: keep.get("x"),
-            lambda: keep.add(row, 2**62),
-            lambda: keep.revoke([row.id], 0),
-        ):
+            keep.all, lambda: keep.get("x"), lambda: keep.add(row, 2**62), lambda: keep.revoke([row.id], 0),
+        ):  # fmt: skip
             with pytest.raises(ForbiddenError):
                 use()
 

@@ -289,20 +289,13 @@ def teaching(row: Row, lesson: Increment) -> Row:
 class TestKnowledge:
     def test_empty(self, store: Store) -> None:
         for nothing in (
-            store.daily("p", "works", "t"),
-            store.tallies("p", "works", "t", 10),
-            store.tallies_of_items("p", "works", "t", ["x"]),
-            store.most_counted("p", "works", 10),
-            store.vouched_items("p"),
-            store.rolled_back("p"),
-            store.by_key("p", ["signature:x"], EVERYTHING, 10),
-            store.decisions("p", ACTIONS, None, 10),
-            store.totals("p", "works", 10),
-            store.day_totals("p", "works", 10, 0),
-            store.untrue_tallies("p"),
-            store.distinct_keys("p", "works"),
+            store.daily("p", "works", "t"), store.tallies("p", "works", "t", 10),
+            store.tallies_of_items("p", "works", "t", ["x"]), store.most_counted("p", "works", 10),
+            store.vouched_items("p"), store.rolled_back("p"), store.by_key("p", ["signature:x"], EVERYTHING, 10),
+            store.decisions("p", ACTIONS, None, 10), store.totals("p", "works", 10),
+            store.day_totals("p", "works", 10, 0), store.untrue_tallies("p"), store.distinct_keys("p", "works"),
             store.count("p", EVERYTHING),
-        ):
+        ):  # fmt: skip
             assert not nothing
         with store.write("p") as writer:
             assert writer.known_keys("p", ["x"], STATUSES) == set()
