@@ -16,16 +16,7 @@ import pytest
 
 from cases import each
 from faults import Disk, Fault, Process
-from hardwon import HardwonError, Memory
-from hardwon.errors import (
-    DamagedError,
-    ForeignFileError,
-    FullError,
-    NewerFileError,
-    OlderFileError,
-    PlaceError,
-    StorageError,
-)
+from hardwon import Memory, errors
 from hardwon.store.sqlite.connection import file_system_of, refuse_network_file_system
 from hardwon.store.types import FORMAT
 from processes import Child, Tell
@@ -57,7 +48,7 @@ def test_a_truncated_file_is_refused_and_untouched(sound: Path, size: int) -> No
     cut = whole[:size]
     sound.write_bytes(cut)
     with pytest.raises(
-        (DamagedError, ForeignFileError),
+        (errors.DamagedError, errors.ForeignFileError),
         match=r"memory\.db is (empty|damaged|not a Hardwon memory)",
     ):
         Memory(sound)
@@ -90,7 +81,7 @@ def test_a_page_that_is_cut_off_and_not_in_the_log_is_damage(sound: Path) -> Non
     torn = sound.parent / "after" / "memory.db"
     torn.write_bytes(whole[: len(whole) // 2 + 512])
     torn.with_name("memory.db-wal").write_bytes(log)
-    with pytest.raises(DamagedError, match=r"memory\.db is damaged"):
+    with pytest.raises(errors.DamagedError, match=r"memory\.db is damaged"):
         Memory(torn)
 
 
@@ -104,7 +95,7 @@ def test_bit_flips_are_refused_or_harmless_and_never_believed(sound: Path) -> No
         sound.write_bytes(flipped)
         try:
             assert all_of(sound) == truth
-        except StorageError:
+        except errors.StorageError:
             refused += 1
             assert sound.read_bytes() == flipped
     assert refused > 50, "hardly any flip was noticed"  # most of an empty table's page is unused
@@ -133,12 +124,12 @@ def test_bit_flips_in_a_large_file_are_seen(
                 for record_id, record in truth.items():
                     try:
                         assert memory.get(record_id) in (record, None)
-                    except DamagedError:
+                    except errors.DamagedError:
                         noticed += 1
                 assert (
                     not memory.doctor().ok or [r.id for r in memory.browse()] == list(truth)[::-1]
                 )
-        except StorageError:
+        except errors.StorageError:
             noticed += 1
     assert noticed > 60
 
@@ -148,7 +139,9 @@ def test_a_damaged_status_is_told_as_damage_by_whoever_recalls_it(tmp_path: Path
         record = memory.remember("a note about module_1.py", "success", "conversation")
         with closing(apsw.Connection(memory.location)) as file:
             file.execute("UPDATE record SET status = ?", ("\0" * 10,)).fetchall()
-        with pytest.raises(DamagedError, match=f"record {record.id} is not what was written"):
+        with pytest.raises(
+            errors.DamagedError, match=f"record {record.id} is not what was written"
+        ):
             memory.recall("note")
 
 
@@ -165,9 +158,9 @@ def test_a_damaged_event_is_told_by_the_doctor_and_whoever_reads_it(
                 "events",
                 "records",
             }
-            with pytest.raises(DamagedError, match="an event is not what was written"):
+            with pytest.raises(errors.DamagedError, match="an event is not what was written"):
                 memory.audit(record.id)
-            with pytest.raises(DamagedError, match="an event is not what was written"):
+            with pytest.raises(errors.DamagedError, match="an event is not what was written"):
                 memory.archive(record.id, "no longer true")
 
 
@@ -182,7 +175,7 @@ def test_a_foreign_file_is_refused_and_untouched(tmp_path: Path) -> None:
     connection.close()
     for path, message in ((text, "not a Hardwon memory"), (theirs, "database of another program")):
         before = path.read_bytes()
-        with pytest.raises(ForeignFileError, match=message):
+        with pytest.raises(errors.ForeignFileError, match=message):
             Memory(path)
         assert path.read_bytes() == before
     (tmp_path / "folder.db").mkdir()
@@ -191,16 +184,16 @@ def test_a_foreign_file_is_refused_and_untouched(tmp_path: Path) -> None:
             "a folder is a folder, whatever its name"
         )
     (tmp_path / "file").write_text("x")
-    with pytest.raises(PlaceError, match="is not a folder"):
+    with pytest.raises(errors.PlaceError, match="is not a folder"):
         Memory(tmp_path / "file")
 
 
 @pytest.mark.parametrize(("found", "kind", "message"), [
-    (FORMAT + 1, NewerFileError, rf"format {FORMAT + 1}.*install that one"),
-    (12, OlderFileError, r"Hardwon 0\.x \(format 12.*with Hardwon 0\.12\.0.*hardwon load FILE"),
+    (FORMAT + 1, errors.NewerFileError, rf"format {FORMAT + 1}.*install that one"),
+    (12, errors.OlderFileError, r"Hardwon 0\.x \(format 12.*with Hardwon 0\.12\.0.*hardwon load FILE"),
 ])  # fmt: skip
 def test_a_file_of_another_format_is_refused_and_untouched(
-    sound: Path, found: int, kind: type[HardwonError], message: str
+    sound: Path, found: int, kind: type[errors.HardwonError], message: str
 ) -> None:
     connection = apsw.Connection(str(sound))
     if found < FORMAT:
@@ -227,16 +220,16 @@ def test_a_full_disk_loses_nothing_and_writing_goes_on_when_there_is_room(tmp_pa
         _, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
         resource.setrlimit(resource.RLIMIT_FSIZE, (log.stat().st_size + 200_000, hard))
         with pytest.raises(
-            FullError, match="no room to write .* everything acknowledged before is kept"
+            errors.FullError, match="no room to write .* everything acknowledged before is kept"
         ):
             for number in range(10_000):
                 tell(memory.record_fact(f"fact {number} " + "x" * 500, "observation").id)
-        with pytest.raises(FullError):
+        with pytest.raises(errors.FullError):
             memory.record_fact("y" * 150_000, "observation")
         resource.setrlimit(resource.RLIMIT_FSIZE, (1000, hard))
-        with pytest.raises(FullError, match="out.jsonl"):
+        with pytest.raises(errors.FullError, match="out.jsonl"):
             memory.export(tmp_path / "out.jsonl")
-        with pytest.raises(FullError):
+        with pytest.raises(errors.FullError):
             memory.backup(tmp_path / "b.db")
         resource.setrlimit(resource.RLIMIT_FSIZE, (hard, hard))
         tell(memory.record_fact("after", "observation").id)
@@ -271,7 +264,7 @@ def test_network_file_systems_are_refused(tmp_path: Path, monkeypatch: pytest.Mo
     refuse_network_file_system(tmp_path)
     monkeypatch.setattr("hardwon.store.sqlite.connection.file_system_of", lambda *_: "nfs4")
     with pytest.raises(
-        PlaceError, match=r"network file system \(nfs4\).* local disk, or use PostgreSQL"
+        errors.PlaceError, match=r"network file system \(nfs4\).* local disk, or use PostgreSQL"
     ):
         Memory(tmp_path / "brain")
     assert not (tmp_path / "brain" / "memory.db").exists()
@@ -291,7 +284,7 @@ def test_a_disk_that_fails_once_spoils_nothing_written_later(tmp_path: Path, sor
                     "another note, which the other one has not seen", "success", "conversation"
                 )
                 process.fault = fault = Fault(sort, countdown)
-                with suppress(StorageError):
+                with suppress(errors.StorageError):
                     here.remember("a note that may be lost", "success", "conversation")
                 process.fault = None
                 failed += fault.fired
@@ -314,5 +307,5 @@ def test_a_memory_that_would_do_something_else_is_refused(statement: str) -> Non
         with closing(apsw.Connection(str(before))) as connection:
             connection.execute(statement).fetchall()
         name = statement.split()[2]
-        with pytest.raises(ForeignFileError, match=rf"\({name}\).*restore a backup"):
+        with pytest.raises(errors.ForeignFileError, match=rf"\({name}\).*restore a backup"):
             Memory(folder)

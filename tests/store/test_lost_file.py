@@ -25,6 +25,7 @@ from hardwon.errors import ForeignLogWarning, LostFileError
 from hardwon.store.sqlite import presence
 from hardwon.surfaces.gate import Gate
 from hardwon.trust.access import Caller
+from processes import Child, Tell
 
 REFUSED = "LostFileError"
 SCRIPT = """
@@ -342,16 +343,12 @@ def test_a_forked_child_notices_as_well(tmp_path: Path) -> None:
     with Memory(tmp_path / "x") as memory:
         note(memory, "Port 2 is open.")
         (tmp_path / "x" / "memory.db").unlink()
-        pid = os.fork()
-        if pid == 0:
-            code = 1
-            try:
+
+        def notice(_: Tell) -> None:
+            with pytest.raises(LostFileError):
                 note(memory, "Port 3 is open.")
-            except LostFileError:
-                code = 0
-            finally:
-                os._exit(code)
-        assert os.waitpid(pid, 0)[1] == 0
+
+        assert Child.start(notice).wait() == 0
         with pytest.raises(LostFileError):
             memory.stats()
 

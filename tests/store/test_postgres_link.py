@@ -21,24 +21,11 @@ import trustme
 
 import postgres_server
 from cases import each
-from hardwon import limits
-from hardwon.errors import (
-    BusyError,
-    DamagedError,
-    ForbiddenError,
-    FullError,
-    HardwonError,
-    InterruptedWriteError,
-    InvalidInputError,
-    PlaceError,
-    StorageError,
-    UnknownOutcomeError,
-    UnreachableError,
-)
+from hardwon import errors, limits
 from hardwon.store.postgres.connection import ConnectionLostError, Link, PostgresSession
 from postgres_proxy import Proxy
 from postgres_server import Server
-from processes import free_port
+from processes import Child, Tell, free_port
 from serving import wait_until
 
 LOCK = 4711
@@ -173,7 +160,7 @@ def test_people_see_where_it_is_without_the_password(url: str, shown: str) -> No
     "postgresql://db/te\0am",
 ])  # fmt: skip
 def test_an_address_that_is_none_is_refused_without_showing_a_password(url: str) -> None:
-    with pytest.raises(InvalidInputError) as refused:
+    with pytest.raises(errors.InvalidInputError) as refused:
         Link(url)
     assert refused.value.field == "location"
     everything = "".join(traceback.format_exception(refused.value)) + repr(refused.value.value)
@@ -188,23 +175,23 @@ def test_no_message_tells_the_password(impatient: None, guarded_server: Server) 
         assert session.first("SELECT current_user") == ("ann",)
     refused_port = free_port()
     for url, kind in {
-        server.tcp_url_of("postgres", "ann", ENCODED + "x"): PlaceError,
-        server.tcp_url_of("postgres", "bob", ENCODED): PlaceError,
-        server.tcp_url_of("elsewhere", "ann", ENCODED): PlaceError,
-        server.tcp_url_of("postgres", "ann", ENCODED, refused_port): UnreachableError,
-        f"postgresql://ann:{ENCODED}@nowhere.invalid/postgres": UnreachableError,
-        f"{right}?sslmode=require": PlaceError,
-        f"{right}?sslmode=nonsense": PlaceError,
-        f"{right}?service=nobody": PlaceError,
+        server.tcp_url_of("postgres", "ann", ENCODED + "x"): errors.PlaceError,
+        server.tcp_url_of("postgres", "bob", ENCODED): errors.PlaceError,
+        server.tcp_url_of("elsewhere", "ann", ENCODED): errors.PlaceError,
+        server.tcp_url_of("postgres", "ann", ENCODED, refused_port): errors.UnreachableError,
+        f"postgresql://ann:{ENCODED}@nowhere.invalid/postgres": errors.UnreachableError,
+        f"{right}?sslmode=require": errors.PlaceError,
+        f"{right}?sslmode=nonsense": errors.PlaceError,
+        f"{right}?service=nobody": errors.PlaceError,
     }.items():
-        with pytest.raises(HardwonError) as failed, Link(url).reading():
+        with pytest.raises(errors.HardwonError) as failed, Link(url).reading():
             pass
         assert type(failed.value) is kind, failed.value
         everything = "".join(traceback.format_exception(failed.value)) + repr(failed.value)
         assert SECRET not in everything
         assert ENCODED not in everything
         assert Link(url).location in str(failed.value)
-    with pytest.raises(HardwonError) as failed, alone(Link(right)) as session:
+    with pytest.raises(errors.HardwonError) as failed, alone(Link(right)) as session:
         session.run(f"CREATE ROLE eve PASSWORD '{SECRET}' NONSENSE")
     assert SECRET not in "".join(traceback.format_exception(failed.value))
 
@@ -227,17 +214,17 @@ def test_tls_is_wanted_where_the_url_says_so(database: str, tmp_path: Path) -> N
             f"{url}&sslrootcert={tmp_path}/others.pem",
             f"{elsewhere}&sslrootcert={tmp_path}/ours.pem",
         ):
-            with pytest.raises(PlaceError, match="certificate"), Link(refused).reading():
+            with pytest.raises(errors.PlaceError, match="certificate"), Link(refused).reading():
                 pass
     with Proxy(socket_of(postgres_server.server())) as plain:
         url = f"postgresql://postgres@localhost:{plain.port}/{name_of(database)}?hostaddr=127.0.0.1&sslmode=require"
-        with pytest.raises(PlaceError, match="does not support SSL"), Link(url).reading():
+        with pytest.raises(errors.PlaceError, match="does not support SSL"), Link(url).reading():
             pass
 
 
 def test_reads_cannot_write_and_snapshots_stand_still(link: Link) -> None:
     for opened in (link.reading, link.snapshot):
-        with pytest.raises(StorageError, match="read-only"), opened("hardwon") as session:
+        with pytest.raises(errors.StorageError, match="read-only"), opened("hardwon") as session:
             session.run("INSERT INTO note (id) VALUES (1)")
     with link.reading() as moving, link.snapshot("hardwon") as still:
         assert moving.select("SELECT id FROM note") == still.select("SELECT id FROM note") == []
@@ -251,13 +238,13 @@ def test_those_who_append_write_together_one_who_is_alone_waits(link: Link, data
     with link.writing("hardwon", LOCK, False) as one, link.writing("hardwon", LOCK, False) as other:
         one.run("INSERT INTO note (id) VALUES (1)")
         other.run("INSERT INTO note (id) VALUES (2)")
-        with pytest.raises(BusyError, match="try again"), alone(hasty):
+        with pytest.raises(errors.BusyError, match="try again"), alone(hasty):
             pass
         with hasty.writing("hardwon", LOCK + 1, True) as elsewhere:
             elsewhere.run("INSERT INTO note (id) VALUES (3)")
     with alone(link):
         for by_itself in (True, False):
-            with pytest.raises(BusyError), hasty.writing("hardwon", LOCK, by_itself):
+            with pytest.raises(errors.BusyError), hasty.writing("hardwon", LOCK, by_itself):
                 pass
     with alone(hasty) as session:
         assert session.select("SELECT id FROM note ORDER BY id") == [(1,), (2,), (3,)]
@@ -265,15 +252,17 @@ def test_those_who_append_write_together_one_who_is_alone_waits(link: Link, data
 
 
 @pytest.mark.parametrize(("code", "kind", "says"), [
-    ("55P03", BusyError, "try again"), ("40P01", BusyError, "try again"), ("40001", BusyError, "try again"),
-    ("53100", FullError, "free some space"), ("53200", FullError, "free some space"),
-    ("42501", ForbiddenError, "hardwon postgres grant"), ("42P01", PlaceError, "hardwon postgres init"),
-    ("3F000", PlaceError, "hardwon postgres init"), ("XX001", DamagedError, "restore a backup"),
-    ("57014", StorageError, "POSTGRES_STATEMENT_S"), ("22000", StorageError, "run doctor"),
-    ("08006", InterruptedWriteError, "do it again"),
+    *((code, errors.BusyError, "try again") for code in ("55P03", "40P01", "40001")),
+    *((code, errors.FullError, "free some space") for code in ("53100", "53200")),
+    ("42501", errors.ForbiddenError, "hardwon postgres grant"), ("42P01", errors.PlaceError, "hardwon postgres init"),
+    ("3F000", errors.PlaceError, "hardwon postgres init"), ("XX001", errors.DamagedError, "restore a backup"),
+    ("57014", errors.StorageError, "POSTGRES_STATEMENT_S"), ("22000", errors.StorageError, "run doctor"),
+    ("08006", errors.InterruptedWriteError, "do it again"),
 ])  # fmt: skip
-def test_its_errors_become_ours(link: Link, code: str, kind: type[HardwonError], says: str) -> None:
-    with pytest.raises(HardwonError, match=says) as failed, alone(link) as session:
+def test_its_errors_become_ours(
+    link: Link, code: str, kind: type[errors.HardwonError], says: str
+) -> None:
+    with pytest.raises(errors.HardwonError, match=says) as failed, alone(link) as session:
         session.run("INSERT INTO note (id) VALUES (1)")
         session.run(f"DO $$ BEGIN RAISE EXCEPTION 'because' USING ERRCODE = '{code}'; END $$")
     assert type(failed.value) is kind
@@ -284,9 +273,9 @@ def test_its_errors_become_ours(link: Link, code: str, kind: type[HardwonError],
 
 
 def test_an_error_that_was_passed_over_is_not_taken_for_success(link: Link) -> None:
-    with pytest.raises(StorageError, match="nothing was kept"), alone(link) as session:
+    with pytest.raises(errors.StorageError, match="nothing was kept"), alone(link) as session:
         session.run("INSERT INTO note (id) VALUES (1)")
-        with pytest.raises(StorageError):
+        with pytest.raises(errors.StorageError):
             session.run("INSERT INTO note (id) VALUES (1)")
     assert ids(link) == []
 
@@ -302,7 +291,7 @@ def test_what_was_done_outside_is_undone_where_nothing_is_kept(link: Link) -> No
     for work, error, times in (
         (id, None, 0),
         (fail, KeyError, 1),
-        (refuse_when_it_is_kept, StorageError, 1),
+        (refuse_when_it_is_kept, errors.StorageError, 1),
     ):
         undone: list[int] = []
         with pytest.raises(error) if error else nullcontext(), alone(link) as session:
@@ -363,7 +352,10 @@ def test_what_is_certain_when_the_connection_is_lost_in_the_middle(own_server: S
         own_server.kill_backend,
         restart,
     ):
-        with pytest.raises(InterruptedWriteError, match="nothing was kept"), alone(link) as session:
+        with (
+            pytest.raises(errors.InterruptedWriteError, match="nothing was kept"),
+            alone(link) as session,
+        ):
             session.undos.append(lambda: undone.append(1))
             session.run("INSERT INTO note (id) VALUES (1)")
             end(process_of(session))
@@ -381,7 +373,8 @@ def test_a_server_that_stays_away_is_given_up_in_time(own_server: Server, impati
         began = time.monotonic()
         with (
             pytest.raises(
-                UnreachableError, match=r"tried for \d+\.\d seconds; nothing was changed. Check"
+                errors.UnreachableError,
+                match=r"tried for \d+\.\d seconds; nothing was changed. Check",
             ) as away,
             opened,
         ):
@@ -429,16 +422,20 @@ def keep_one(session: PostgresSession, number: int, undone: list[int]) -> None:
     [
         ("after", 1, None),
         ("after", None, None),
-        ("before", 1, InterruptedWriteError),
-        ("before", None, InterruptedWriteError),
+        ("before", 1, errors.InterruptedWriteError),
+        ("before", None, errors.InterruptedWriteError),
         # the server calls lost what is there: it has another history
-        ("before", 0, UnknownOutcomeError),
+        ("before", 0, errors.UnknownOutcomeError),
         # or it gave the number again of what was lost
-        ("after", 2, InterruptedWriteError),
+        ("after", 2, errors.InterruptedWriteError),
     ],
 )
 def test_a_write_whose_commit_got_no_answer_is_looked_for(
-    link: Link, database: str, cut: str, witness: int | None, error: type[StorageError] | None
+    link: Link,
+    database: str,
+    cut: str,
+    witness: int | None,
+    error: type[errors.StorageError] | None,
 ) -> None:
     undone: list[int] = []
     refused = pytest.raises(error) if error else nullcontext()
@@ -448,7 +445,7 @@ def test_a_write_whose_commit_got_no_answer_is_looked_for(
             None if witness is None else ("SELECT 1 FROM note WHERE id = ?1", [witness])
         )
     assert ids(link) == ([0, 1] if cut == "after" else [0])
-    assert undone == ([1] if error is InterruptedWriteError else [])
+    assert undone == ([1] if error is errors.InterruptedWriteError else [])
 
 
 @pytest.mark.parametrize("cut", ["before", "after"])
@@ -457,7 +454,7 @@ def test_nobody_knows_what_was_kept(link: Link, database: str, cut: str, impatie
     with cutting(database, cut, stays_cut=True) as (cutter, _):
         began = time.monotonic()
         with (
-            pytest.raises(UnknownOutcomeError, match="look before you do it again"),
+            pytest.raises(errors.UnknownOutcomeError, match="look before you do it again"),
             alone(cutter) as session,
         ):
             keep_one(session, 1, undone)
@@ -466,23 +463,9 @@ def test_nobody_knows_what_was_kept(link: Link, database: str, cut: str, impatie
     assert ids(link) == ([0] if cut == "before" else [0, 1])
 
 
-def in_child(work: Callable[[], object]) -> int:
-    child = os.fork()
-    if child == 0:
-        code = 1
-        try:
-            work()
-            code = 0
-        except BaseException:  # noqa: BLE001  # the child's edge: its parent reads the exit code
-            traceback.print_exc()
-        finally:
-            os._exit(code)
-    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-
-
 def test_a_link_works_on_both_sides_of_a_fork(link: Link) -> None:
     insert(link, 1)
-    assert in_child(lambda: insert(link, 2)) == 0
+    assert Child.start(lambda _: insert(link, 2)).wait() == 0
     insert(link, 3)
     assert ids(link) == [1, 2, 3]
 
@@ -491,18 +474,18 @@ def test_a_fork_in_the_middle_leaves_the_parent_its_transaction(link: Link) -> N
     with alone(link) as session:
         session.run("INSERT INTO note (id) VALUES (1)")
 
-        def misuse() -> None:
+        def misuse(_: Tell) -> None:
             for work in (
                 lambda: insert(link, 2),
                 lambda: session.run("INSERT INTO note (id) VALUES (3)"),
                 session.commit,
             ):
-                with pytest.raises(StorageError, match="forked in the middle"):
+                with pytest.raises(errors.StorageError, match="forked in the middle"):
                     work()
             link._pool.give_back(session)
             session.close()
 
-        assert in_child(misuse) == 0
+        assert Child.start(misuse).wait() == 0
         session.run("INSERT INTO note (id) VALUES (4)")
     assert ids(link) == [1, 4]
 
