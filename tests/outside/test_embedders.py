@@ -112,15 +112,16 @@ def raises(error: Exception) -> Callable[[list[str]], object]:
     return fail
 
 
+NO_NUMBERS = "that is no array of real numbers"
 BAD: list[tuple[Callable[[list[str]], object], str]] = [
     (lambda _: [[1, 2, 3]], "returned an array of shape (1, 3)"),
     (lambda _: [[1, 2], [3, 4]], "returned an array of shape (2, 2)"),
     (lambda _: [[1, 2, 3], [1, 2]], "returned a list that is no array (ValueError: "),
     (lambda _: [[1, 2, 3], [1, float("nan"), 3]], "returned NaN or infinity in row 1"),
     (lambda _: np.array([["1e4000", "1", "1"]] * 2).astype(np.longdouble), "returned NaN or infinity in row 0"),
-    (lambda _: [["1", "2", "3"]] * 2, "returned a list that is no array of real numbers"),
-    (lambda _: None, "returned a NoneType that is no array of real numbers"),
-    (lambda texts: ([1, 2, 3] for _ in texts), "returned a generator that is no array of real numbers"),
+    (lambda _: [["1", "2", "3"]] * 2, f"returned a list {NO_NUMBERS}"),
+    (lambda _: None, f"returned a NoneType {NO_NUMBERS}"),
+    (lambda texts: ([1, 2, 3] for _ in texts), f"returned a generator {NO_NUMBERS}"),
     (lambda _: NoArray(), "returned a NoArray that is no array (RuntimeError: not on this device)"),
     (raises(ValueError("out\n of  order")), "failed: ValueError: out of order"),
     (raises(UnprintableError()), "failed: UnprintableError"),
@@ -135,9 +136,8 @@ def test_whatever_comes_is_checked(function: Callable[[list[str]], object], prob
     message = str(caught.value)
     assert isinstance(caught.value, HardwonError)
     assert message.startswith(f'the embedder "mine" {problem}')
-    assert (
-        "; wanted: an array of finite numbers of shape (2, 3), one row for each text" in message
-    ) == ("returned" in problem)
+    wanted = "; wanted: an array of finite numbers of shape (2, 3), one row for each text"
+    assert (wanted in message) == ("returned" in problem)
     assert len(message) < 500
 
 
@@ -187,10 +187,8 @@ def test_wordllama_without_its_files_fails(monkeypatch: pytest.MonkeyPatch, tmp_
 
     missing = tmp_path / "wordllama" / "__init__.py"
     monkeypatch.setattr(wordllama, "__file__", str(missing))
-    with pytest.raises(
-        EmbeddingError,
-        match="could not load the model of its package: FileNotFoundError: .*downloads are dis",
-    ):
+    problem = "could not load the model of its package: FileNotFoundError: .*downloads are dis"
+    with pytest.raises(EmbeddingError, match=problem):
         WordLlamaEmbedder()
 
 
@@ -204,9 +202,8 @@ def test_the_programs_logging_stays_as_it_was() -> None:
 
 def test_nothing_is_imported_before_it_is_used() -> None:
     code = "import sys, hardwon, hardwon.outside.embedders; print(' '.join(sys.modules))"
-    assert not {"numpy", "wordllama", "fastembed", "tokenizers", "httpx", "http.client"} & set(
-        python(code)
-    )
+    heavy = {"numpy", "wordllama", "fastembed", "tokenizers", "httpx", "http.client"}
+    assert not heavy & set(python(code))
 
 
 @pytest.mark.parametrize(("package", "use"), [
@@ -271,9 +268,7 @@ def test_fastembed(
         {"model_name": FASTEMBED_MODEL, "cache_dir": str(tmp_path / "hardwon/fastembed")}
     ]
     assert as_vectors(embedder, ["a", "b"] * 30).shape == (60, 4)
-    with pytest.raises(
-        EmbeddingError, match='the embedder "fastembed-.*" failed: RuntimeError: onnx'
-    ):
+    with pytest.raises(EmbeddingError, match='embedder "fastembed-.*" failed: RuntimeError: onnx'):
         as_vectors(embedder, ["a", "bad"])
 
 
@@ -286,10 +281,9 @@ def test_a_download_that_fails(
         FastembedEmbedder()
     assert str(caught.value) == (
         'the embedder "fastembed-0.9.1:BAAI/bge-small-en-v1.5" could not load its model: '
-        "ValueError: Could not load model "
-        f"BAAI/bge-small-en-v1.5 from any source.; it is downloaded once, from Hugging Face to "
-        f"{tmp_path}/hardwon/fastembed: check the network "
-        "and the disk, or use WordLlamaEmbedder, which downloads nothing"
+        "ValueError: Could not load model BAAI/bge-small-en-v1.5 from any source.; it is downloaded "
+        f"once, from Hugging Face to {tmp_path}/hardwon/fastembed: check the network and the disk, or "
+        "use WordLlamaEmbedder, which downloads nothing"
     )
 
 
@@ -320,17 +314,13 @@ def test_question_and_answer(server: FakeEmbeddings) -> None:
     assert server.asked == []
     texts = ["Grüße", "zwei\n\U0001f600", "three"]
     rows = np.array([vector_of(text, 4) for text in texts])
-    assert np.allclose(
-        as_vectors(embedder, texts), rows / np.linalg.norm(rows, axis=1, keepdims=True)
-    )
+    unit = rows / np.linalg.norm(rows, axis=1, keepdims=True)
+    assert np.allclose(as_vectors(embedder, texts), unit)
     assert (embedder.name, embedder.dimension) == ("endpoint:fake", 4)
     probe, asked = server.asked
     assert probe.body["input"] == ["dimension"]
-    assert (asked.method, asked.path, asked.body) == (
-        "POST",
-        PATH,
-        {"model": "fake", "input": texts},
-    )
+    assert (asked.method, asked.path) == ("POST", PATH)
+    assert asked.body == {"model": "fake", "input": texts}
     assert asked.headers["Authorization"] == f"Bearer {KEY}"
     as_vectors(embedder, texts)
     assert len(server.asked) == 3  # the dimension is known by now
@@ -349,15 +339,12 @@ def test_as_many_texts_at_once_as_fit_a_reply(dimension: int, per_request: int) 
     number = -1.2345678901234567e-05  # as long as they get
     with FakeEmbeddings(dimension=dimension) as server:
         # An endpoint that writes every number on a line of its own, indented.
-        server.answer(
-            lambda texts: [item(place, [number] * dimension) for place in range(len(texts))],
-            indent=3,
-        )
+        rows = [item(place, [number] * dimension) for place in range(33)]
+        server.answer(lambda texts: rows[: len(texts)], indent=3)
         assert len(at(server, dimension=None).embed([f"text {place}" for place in range(33)])) == 33
         sizes = [len(texts) for texts in server.inputs[1:]]
-    assert sizes == [per_request] * (33 // per_request) + [33 % per_request] * (
-        33 % per_request > 0
-    )
+    whole, rest = divmod(33, per_request)
+    assert sizes == [per_request] * whole + [rest] * (rest > 0)
 
 
 GOOD = vector_of("a", 4)
@@ -381,10 +368,8 @@ def test_a_reply_is_checked(
 ) -> None:
     server.answer(answer)
     message = fails(at(server))
-    assert message.startswith(
-        f'the embedder "endpoint:fake": the embedding endpoint at http://127.0.0.1:{server.port} '
-        f"sent "
-    )
+    place = f"the embedding endpoint at http://127.0.0.1:{server.port}"
+    assert message.startswith(f'the embedder "endpoint:fake": {place} sent ')
     assert problem in message
 
 

@@ -2,30 +2,19 @@
 
 from __future__ import annotations
 
-import subprocess
 from pathlib import Path
 
 import pytest
 
+import checkouts
+from checkouts import git
 from hardwon.outside.files import repository_root
 from hardwon.outside.git import NO_HEAD, Repository
 
 
-def git(folder: Path, *arguments: str) -> str:
-    identity = [
-        "-c", "user.name=t", "-c", "user.email=t@example.org", "-c", "init.defaultBranch=main",
-    ]  # fmt: skip
-    done = subprocess.run(
-        ["git", *identity, *arguments], cwd=folder, check=True, capture_output=True, text=True
-    )
-    return done.stdout.strip()
-
-
 def commit(folder: Path, text: str) -> str:
     (folder / "file.txt").write_text(text)
-    git(folder, "add", ".")
-    git(folder, "commit", "-q", "-m", text)
-    return git(folder, "rev-parse", "HEAD")
+    return checkouts.commit(folder, text)
 
 
 @pytest.fixture
