@@ -424,8 +424,7 @@ class LockedFile:
         except OSError as error:
             raise PlaceError(
                 f"{self.path} cannot be read as what it should be and could not be moved aside "
-                f"({error.strerror or error}). It was left as it is: move it away, or choose another "
-                "path"
+                f"({error.strerror or error}). It was left as it is: move it away, or choose another path"
             ) from error
         return aside
 

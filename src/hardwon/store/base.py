@@ -150,11 +150,10 @@ def adding_tallies(table: str, greatest: str) -> str:
     """
     sums = "".join(f"{name} = {table}.{name} + excluded.{name}, " for name in _SUMS)
     return (
-        f"ON CONFLICT ({_PLACE}) DO UPDATE SET {sums}"
-        f"best = {greatest}({table}.best, excluded.best), "
-        f"last_us = {greatest}({table}.last_us, excluded.last_us), last_id = CASE WHEN "
-        f"(excluded.last_us, excluded.last_id) > ({table}.last_us, {table}.last_id) "
-        f"THEN excluded.last_id ELSE {table}.last_id END"
+        f"ON CONFLICT ({_PLACE}) DO UPDATE SET {sums}best = {greatest}({table}.best, excluded.best), "
+        f"last_us = {greatest}({table}.last_us, excluded.last_us), last_id = CASE WHEN (excluded.last_us, "
+        f"excluded.last_id) > ({table}.last_us, {table}.last_id) THEN excluded.last_id ELSE "
+        f"{table}.last_id END"
     )
 
 
@@ -258,9 +257,8 @@ def taught_where(
     """
     teaching = ", ".join(f"'{status}'" for status in counts.TEACHING_STATUSES)
     sql = (
-        "SELECT author, status, id, kind, at_us, body, digest, validation FROM record "
-        f"WHERE {where} AND status IN "
-        f"({teaching}){' ORDER BY at_us DESC, id DESC' if newest_first else ''}"
+        f"SELECT author, status, id, kind, at_us, body, digest, validation FROM record WHERE {where} AND "
+        f"status IN ({teaching}){' ORDER BY at_us DESC, id DESC' if newest_first else ''}"
     )
     for author, status, *columns in session.each(sql, values):
         stored = Stored(*columns)
@@ -579,10 +577,9 @@ class Writer(Reader):
         dropped.
         """
         sql = (
-            "INSERT INTO event (project_id, id, record_id, kind, at_us, body) SELECT ?1, ?2, ?3, "
-            "?4, ?5, ?6 WHERE ?4 = 'forgotten' OR NOT EXISTS "
-            "(SELECT 1 FROM event WHERE project_id = ?1 AND record_id = ?3 AND kind = 'forgotten') "
-            "ON CONFLICT DO NOTHING"
+            "INSERT INTO event (project_id, id, record_id, kind, at_us, body) SELECT ?1, ?2, ?3, ?4, ?5, "
+            "?6 WHERE ?4 = 'forgotten' OR NOT EXISTS (SELECT 1 FROM event WHERE project_id = ?1 AND "
+            "record_id = ?3 AND kind = 'forgotten') ON CONFLICT DO NOTHING"
         )
         kept = []
         for event in events:
@@ -640,9 +637,8 @@ class Writer(Reader):
         that were rolled back are left out.
         """
         return self._stored(
-            f"record_key k {self.dialect.join} record r ON r.seq = k.seq "
-            f"WHERE k.project_id = ?1 AND k.key = ?2 AND r.kind = 'fact' AND {TRUSTED_RECORD} "
-            "ORDER BY k.seq LIMIT ?3",
+            f"record_key k {self.dialect.join} record r ON r.seq = k.seq WHERE k.project_id = ?1 AND "
+            f"k.key = ?2 AND r.kind = 'fact' AND {TRUSTED_RECORD} ORDER BY k.seq LIMIT ?3",
             (project, key, limit),
         )
 
@@ -790,9 +786,8 @@ class Store(TallyReader):
         over a bounded number of rows of all projects.
         """
         return self._stored(
-            f"record r WHERE r.project_id = ?1 AND r.{ORDINARY} AND {TRUSTED_RECORD} AND r.seq > "
-            f"(SELECT max(seq) FROM record) - {_ARRIVALS_LOOKED_THROUGH_MAX} "
-            "ORDER BY r.seq DESC LIMIT ?2",
+            f"record r WHERE r.project_id = ?1 AND r.{ORDINARY} AND {TRUSTED_RECORD} AND r.seq > (SELECT "
+            f"max(seq) FROM record) - {_ARRIVALS_LOOKED_THROUGH_MAX} ORDER BY r.seq DESC LIMIT ?2",
             (project, limit),
         )
 
@@ -877,9 +872,8 @@ class Store(TallyReader):
         ((last, own, events),) = self._select(
             "SELECT coalesce((SELECT max(seq) FROM record), 0), "
             # not among the conditions: by an index of projects, all of its records were looked at
-            "coalesce((SELECT max(CASE WHEN project_id = ?1 THEN seq END) FROM record "
-            "WHERE seq > ?2), ?3), "
-            "coalesce((SELECT max(at_us) FROM event WHERE project_id = ?1), 0)",
+            "coalesce((SELECT max(CASE WHEN project_id = ?1 THEN seq END) FROM record WHERE seq > ?2), "
+            "?3), coalesce((SELECT max(at_us) FROM event WHERE project_id = ?1), 0)",
             (project, seen, own),
         )
         self._marks[project] = int(last), int(own)

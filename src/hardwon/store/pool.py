@@ -76,8 +76,7 @@ class Pool(Generic[C]):
             while not (self._closed or self._idle or len(self._in_use()) < self._connections_max):
                 if not self._change.wait(deadline - time.monotonic()):
                     raise BusyError(
-                        f"all {self._connections_max} connections to {self._name} are in use; try "
-                        f"again"
+                        f"all {self._connections_max} connections to {self._name} are in use; try again"
                     )
             if self._closed or self._inherited:
                 raise self._refusal()

@@ -545,10 +545,7 @@ class Reader(ABC):
                 where += f" AND {TRUSTED_RECORD}"
             if before:
                 where += f" AND (r.at_us, r.id) < ({', '.join(map(bound.add, before))})"
-            sql = (
-                f"SELECT {STORED} FROM {source} WHERE {where} "
-                f"ORDER BY r.at_us DESC, r.id DESC LIMIT {bound.add(limit)}"
-            )
+            sql = f"SELECT {STORED} FROM {source} WHERE {where} ORDER BY r.at_us DESC, r.id DESC LIMIT {bound.add(limit)}"
             return [Stored._make(row) for row in session.select(sql, bound)]
 
     def events_of(self, project: str, record_id: str) -> list[Event]:
@@ -600,10 +597,7 @@ class Query(Reader):
         # Those that were credited, and those that attempts name which turned out well; of the
         # latter, those that most do.
         most = f"DESC LIMIT {_HELPFUL_CONSIDERED_MAX}"
-        credited = (
-            "SELECT id FROM record WHERE project_id = ?1 AND status = ?2 AND helped > 0 "
-            f"ORDER BY helped {most}"
-        )
+        credited = f"SELECT id FROM record WHERE project_id = ?1 AND status = ?2 AND helped > 0 ORDER BY helped {most}"
         named = (
             "SELECT key FROM tally WHERE project_id = ?1 AND scope = 'credit' AND "
             f"{TRUSTED_AUTHORS} GROUP BY key ORDER BY sum(level1) {most}"
@@ -638,13 +632,12 @@ class Query(Reader):
         bound = Bound([project])
         within = ", ".join(map(bound.add, rounded_up(keys)))
         sql = (
-            "SELECT id, author, at_us, status, teaching FROM ("
-            "SELECT r.id, r.author, r.at_us, r.status, r.teaching, "
-            "row_number() OVER (PARTITION BY r.author ORDER BY r.at_us DESC, r.id DESC) AS turn "
-            f"FROM (SELECT DISTINCT seq FROM record_key WHERE project_id = ?1 AND key IN ({within})) k "
-            f"{self.dialect.join} record r ON r.seq = k.seq "
-            f"WHERE r.project_id = ?1 AND r.teaching IS NOT NULL AND {TRUSTED_RECORD}) AS found "
-            f"ORDER BY turn, at_us DESC, id DESC LIMIT {bound.add(limit)}"
+            "SELECT id, author, at_us, status, teaching FROM (SELECT r.id, r.author, r.at_us, r.status, "
+            "r.teaching, row_number() OVER (PARTITION BY r.author ORDER BY r.at_us DESC, r.id DESC) AS "
+            f"turn FROM (SELECT DISTINCT seq FROM record_key WHERE project_id = ?1 AND key IN ({within})) "
+            f"k {self.dialect.join} record r ON r.seq = k.seq WHERE r.project_id = ?1 AND r.teaching IS "
+            f"NOT NULL AND {TRUSTED_RECORD}) AS found ORDER BY turn, at_us DESC, id DESC LIMIT "
+            f"{bound.add(limit)}"
         )
         rows = self._read_teachings(sql, bound)
         return sorted(rows, key=lambda row: (row.at_us, row.record_id), reverse=True)
@@ -669,10 +662,7 @@ class Query(Reader):
 
     def keys_beginning(self, project: str, beginning: str, limit: int) -> list[str]:
         """The exact keys of records that begin so, in their order."""
-        sql = (
-            "SELECT DISTINCT key FROM record_key WHERE project_id = ?1 AND key >= ?2 AND key < ?3 "
-            "ORDER BY key LIMIT ?4"
-        )
+        sql = "SELECT DISTINCT key FROM record_key WHERE project_id = ?1 AND key >= ?2 AND key < ?3 ORDER BY key LIMIT ?4"
         end = beginning[:-1] + chr(ord(beginning[-1]) + 1)
         return self._column(sql, project, beginning, end, limit)
 
@@ -740,13 +730,10 @@ class Query(Reader):
         places = ", ".join(place(bound.add(seq), bound.add(key)) for seq, key in known)
         other = "(SELECT {}(k.seq) FROM record_key k WHERE k.project_id = ?1 AND k.key = hit.key AND k.seq {} hit.seq)"
         sql = (
-            f"WITH hit (seq, key) AS (VALUES {places}), near (hit, seq) AS ("
-            f"SELECT seq, {other.format('max', '<')} FROM hit UNION ALL "
-            f"SELECT seq, {other.format('min', '>')} FROM hit) "
-            f"SELECT near.hit, {found_columns(self.dialect)} "
-            f"FROM near {self.dialect.join} record r "
-            f"ON r.seq = near.seq {self.dialect.join} record_text ON record_text.seq = r.seq "
-            f"WHERE {where}"
+            f"WITH hit (seq, key) AS (VALUES {places}), near (hit, seq) AS (SELECT seq, "
+            f"{other.format('max', '<')} FROM hit UNION ALL SELECT seq, {other.format('min', '>')} FROM "
+            f"hit) SELECT near.hit, {found_columns(self.dialect)} FROM near {self.dialect.join} record r "
+            f"ON r.seq = near.seq {self.dialect.join} record_text ON record_text.seq = r.seq WHERE {where}"
         )
         return [(hit, found_of(row)) for hit, *row in self._select(sql, bound)]
 

@@ -141,10 +141,9 @@ def refuse_other_format(place: str, found: int) -> None:
         )
     if found < FORMAT:
         raise OlderFileError(
-            f"{place} was written by Hardwon 0.x (format {found}, this one knows {FORMAT}) and was "
-            "left as it is: export it with Hardwon 0.12.0 (hardwon export FILE), move it away, and "
-            "bring the records into a new memory with hardwon load FILE (with --trust where they "
-            "are your own)"
+            f"{place} was written by Hardwon 0.x (format {found}, this one knows {FORMAT}) and was left "
+            "as it is: export it with Hardwon 0.12.0 (hardwon export FILE), move it away, and bring the "
+            "records into a new memory with hardwon load FILE (with --trust where they are your own)"
         )
 
 

@@ -48,8 +48,7 @@ try:
     from psycopg.pq import TransactionStatus
 except ImportError as missing:
     raise errors.MissingExtraError(
-        f"psycopg cannot be imported ({type(missing).__name__}: {missing}); "
-        f"{how_to_install('postgres')}"
+        f"psycopg cannot be imported ({type(missing).__name__}: {missing}); {how_to_install('postgres')}"
     ) from missing
 
 # The first pause between two tries; each is twice as long as the one before.
@@ -90,10 +89,7 @@ _GONE: Final = frozenset({"57P01", "57P02", "57P03", "57P05", "25P03", "25P04", 
 _NOT_THERE: Final = frozenset({"3D000", "3F000", "42P01", "42883"})
 # What the server says by its codes, as our errors.
 _LOCKED: Final = "was locked by another writer for too long; nothing was changed, try again"
-_FULL: Final = (
-    "has no room: nothing was changed and everything acknowledged before is kept; free some space and "
-    "try again"
-)
+_FULL: Final = "has no room: nothing was changed and everything acknowledged before is kept; free some space and try again"
 _SLOW: Final = (
     f"ended a statement: it took more than {limits.POSTGRES_STATEMENT_S} seconds "
     "(limits.POSTGRES_STATEMENT_S), or somebody cancelled it"

@@ -211,10 +211,9 @@ class PostgresWriter(Writer):
             also, change = ", embedding", ", embedding = excluded.embedding"
             value = f", u.numbers::{extension}.vector"
         sql = (
-            f"INSERT INTO record_vector (seq, vector, dimension{also}) "
-            f"SELECT r.seq, u.vector, length(u.vector) / 4{value} "
-            "FROM unnest(?1::text[], ?2::bytea[], ?3::text[]) AS u (id, vector, numbers) "
-            "JOIN record r ON r.id = u.id ORDER BY r.seq ON CONFLICT (seq) DO "
+            f"INSERT INTO record_vector (seq, vector, dimension{also}) SELECT r.seq, u.vector, "
+            f"length(u.vector) / 4{value} FROM unnest(?1::text[], ?2::bytea[], ?3::text[]) AS u (id, "
+            "vector, numbers) JOIN record r ON r.id = u.id ORDER BY r.seq ON CONFLICT (seq) DO "
         )
         # one that is there stays, unless somebody may decide
         replacing = f"UPDATE SET vector = excluded.vector, dimension = excluded.dimension{change}"
@@ -440,9 +439,8 @@ class PostgresStore(Store):
 
     def size_bytes(self) -> int:
         sql = (
-            "SELECT coalesce(sum(pg_total_relation_size(c.oid)), 0) FROM pg_class c "
-            "JOIN pg_namespace n ON n.oid = c.relnamespace "
-            "WHERE c.relkind = 'r' AND n.nspname = ANY (?1)"
+            "SELECT coalesce(sum(pg_total_relation_size(c.oid)), 0) FROM pg_class c JOIN pg_namespace n "
+            "ON n.oid = c.relnamespace WHERE c.relkind = 'r' AND n.nspname = ANY (?1)"
         )
         # of the projects that this store was used for: there may be thousands of others
         schemas = [tables.SCHEMA, *(reach.schema for reach in self._reached.values())]
@@ -513,16 +511,14 @@ _EF_SEARCH: Final = 100
 
 # Sources are counted from one to the next by the index.
 _KNOWN: Final = (
-    "WITH RECURSIVE next (author) AS (SELECT min(author) FROM record UNION ALL "
-    "SELECT (SELECT min(author) FROM record WHERE author > next.author) FROM next "
-    "WHERE author IS NOT NULL), source AS (SELECT author FROM next WHERE author IS NOT NULL "
-    f"LIMIT {_SOURCES_COUNTED_MAX}) "
-    "SELECT name, value FROM state WHERE name = ANY (?1) "
-    "UNION ALL SELECT 'term ' || term, documents FROM term_count WHERE term = ANY (?2) "
-    "UNION ALL SELECT 'sources', count(*) FROM source "
-    f"UNION ALL SELECT 'vouched', 1 WHERE EXISTS (SELECT 1 FROM record WHERE {tables.VOUCHED}) "
-    "UNION ALL SELECT 'voted', 1 WHERE EXISTS (SELECT 1 FROM tally WHERE scope = 'credit') "
-    f"UNION ALL SELECT 'rolled back', 1 WHERE EXISTS ({query.ROLLED_BACK})"
+    "WITH RECURSIVE next (author) AS (SELECT min(author) FROM record UNION ALL SELECT (SELECT "
+    "min(author) FROM record WHERE author > next.author) FROM next WHERE author IS NOT NULL), source AS "
+    f"(SELECT author FROM next WHERE author IS NOT NULL LIMIT {_SOURCES_COUNTED_MAX}) SELECT name, value "
+    "FROM state WHERE name = ANY (?1) UNION ALL SELECT 'term ' || term, documents FROM term_count WHERE "
+    "term = ANY (?2) UNION ALL SELECT 'sources', count(*) FROM source UNION ALL SELECT 'vouched', 1 "
+    f"WHERE EXISTS (SELECT 1 FROM record WHERE {tables.VOUCHED}) UNION ALL SELECT 'voted', 1 WHERE EXISTS "
+    "(SELECT 1 FROM tally WHERE scope = 'credit') UNION ALL SELECT 'rolled back', 1 WHERE EXISTS "
+    f"({query.ROLLED_BACK})"
 )
 
 
@@ -596,10 +592,7 @@ class _Search:
         higher = "true"
         if len(searched) == len(self.terms):
             most_often = bound.add([f"{MOST}{term}" for term in searched])
-            higher = (
-                f"(SELECT string_to_array(x.often, ' ') && {most_often} FROM record_text x "
-                "WHERE x.seq = p.seq)"
-            )
+            higher = f"(SELECT string_to_array(x.often, ' ') && {most_often} FROM record_text x WHERE x.seq = p.seq)"
         in_order = "ORDER BY f.score DESC, f.at_us DESC, f.id DESC"
         # Each part: the best of some sources by their words, then those of them that pass.
         parts = [
@@ -627,16 +620,13 @@ class _Search:
             f"WITH matching AS {kept}(SELECT t.seq, {vouched}"
             "sum(u.gain / (u.times + t.slowness)) AS score "
             f"FROM unnest(string_to_array({texts}, E'\\n')::tsquery[], {times}::float8[], {gain}::float8[]) "
-            f"AS u (query, times, gain) CROSS JOIN LATERAL (SELECT x.seq, x.vouched, "
-            f"{least} + {each} * x.length AS slowness FROM record_text x "
-            "WHERE words(x.terms, x.often) @@ u.query OFFSET 0) t GROUP BY t.seq), "
-            f"{', '.join(parts)}, best AS MATERIALIZED (SELECT seq, {chosen} FROM ({together}) "
-            f"AS each (number, seq) GROUP BY seq) SELECT {looked_at}, "
-            f"{', '.join(f'best.is{number}' for number in numbers)}, "
-            f"{self.known.columns} FROM best "
-            "CROSS JOIN LATERAL (SELECT * FROM record WHERE seq = best.seq OFFSET 0) r "
-            "CROSS JOIN LATERAL (SELECT terms FROM record_text WHERE seq = best.seq OFFSET 0) "
-            "record_text",
+            f"AS u (query, times, gain) CROSS JOIN LATERAL (SELECT x.seq, x.vouched, {least} + {each} * "
+            "x.length AS slowness FROM record_text x WHERE words(x.terms, x.often) @@ u.query OFFSET 0) "
+            f"t GROUP BY t.seq), {', '.join(parts)}, best AS MATERIALIZED (SELECT seq, {chosen} FROM "
+            f"({together}) AS each (number, seq) GROUP BY seq) SELECT {looked_at}, "
+            f"{', '.join(f'best.is{number}' for number in numbers)}, {self.known.columns} FROM best CROSS "
+            "JOIN LATERAL (SELECT * FROM record WHERE seq = best.seq OFFSET 0) r CROSS JOIN LATERAL "
+            "(SELECT terms FROM record_text WHERE seq = best.seq OFFSET 0) record_text",
             bound,
             often=True,
         )
@@ -689,10 +679,9 @@ def _isolation(session: PostgresSession, schema: str) -> Finding:
     """
     roles = [setup.role_name(schema, access) for access in tables.ACCESS]
     strangers = session.column(
-        "SELECT coalesce(r.rolname, 'everybody') FROM pg_namespace n CROSS JOIN "
-        "aclexplode(n.nspacl) a LEFT JOIN pg_roles r ON r.oid = a.grantee "
-        "WHERE n.nspname = ?1 AND a.grantee <> n.nspowner "
-        "AND coalesce(r.rolname, '') <> ALL (?2::text[])",
+        "SELECT coalesce(r.rolname, 'everybody') FROM pg_namespace n CROSS JOIN aclexplode(n.nspacl) a "
+        "LEFT JOIN pg_roles r ON r.oid = a.grantee WHERE n.nspname = ?1 AND a.grantee <> n.nspowner AND "
+        "coalesce(r.rolname, '') <> ALL (?2::text[])",
         (schema, roles),
     )
     sql = "SELECT rolname FROM pg_roles WHERE rolname = ANY (?1) AND (rolsuper OR rolcanlogin)"

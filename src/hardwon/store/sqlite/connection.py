@@ -127,9 +127,8 @@ SQLITE: Final = Dialect(
     gather="json_group_array({} ORDER BY {})".format,
     event_says="{}.body ->> '{}'".format,
     experience_says=(
-        "CASE WHEN json_valid(r.body) THEN (SELECT CASE WHEN g.type IN ('true', 'false') "
-        "THEN g.type ELSE CAST(g.value AS TEXT) END FROM json_each(r.body) AS g "
-        "WHERE g.key = {}) END"
+        "CASE WHEN json_valid(r.body) THEN (SELECT CASE WHEN g.type IN ('true', 'false') THEN g.type "
+        "ELSE CAST(g.value AS TEXT) END FROM json_each(r.body) AS g WHERE g.key = {}) END"
     ).format,
     body_says=lambda *names: (
         f"CASE WHEN json_valid(r.body) THEN r.body ->> '$.{'.'.join(names)}' END"
@@ -275,10 +274,9 @@ class WordIndex:
         quoted = self.project.replace("'", "''")
         split = "instr(t.terms || char(10), char(10))"
         self._session.run(
-            f"CREATE VIEW {self.name}_texts AS SELECT t.seq, "
-            f"substr(t.terms, 1, {split} - 1) AS terms, "
-            f"substr(t.terms, {split} + 1) AS forms, t.marks FROM record r JOIN record_text t "
-            f"ON t.seq = r.seq WHERE r.project_id = '{quoted}'"
+            f"CREATE VIEW {self.name}_texts AS SELECT t.seq, substr(t.terms, 1, {split} - 1) AS terms, "
+            f"substr(t.terms, {split} + 1) AS forms, t.marks FROM record r JOIN record_text t ON t.seq = "
+            f"r.seq WHERE r.project_id = '{quoted}'"
         )
         self._session.run(
             f"CREATE VIRTUAL TABLE {self.name} USING fts5 (terms, forms, marks, "

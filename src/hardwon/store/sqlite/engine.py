@@ -59,10 +59,7 @@ _RELAXED: Final = "the index has words of what was packed away"
 # The columns that are derived from a record and its events.
 _KEPT: Final = ("project_id", "id", "body", "digest")
 _DERIVED: Final = (*(name for name in ROW.split(", ") if name not in _KEPT), "helped", "hindered")
-_ADD_RECORD: Final = (
-    f"INSERT INTO record (seq, {ROW}) VALUES (?{', ?' * ROW_FIELDS}) "
-    "ON CONFLICT (project_id, id) DO NOTHING"
-)
+_ADD_RECORD: Final = f"INSERT INTO record (seq, {ROW}) VALUES (?{', ?' * ROW_FIELDS}) ON CONFLICT (project_id, id) DO NOTHING"
 # Where the names of a record are kept, by the field of its row.
 _NAMES: Final = {"record_tag": "tags", "record_file": "files", "record_key": "keys"}
 
@@ -166,9 +163,8 @@ class SqliteWriter(Writer):
 
     def keep_vectors(self, project: str, vectors_of: Iterable[tuple[str, bytes]]) -> None:
         self.session.connection.executemany(
-            "INSERT INTO record_vector (seq, project_id, vector) SELECT seq, project_id, ?3 FROM "
-            "record WHERE project_id = ?1 AND id = ?2 "
-            "ON CONFLICT (seq) DO UPDATE SET vector = excluded.vector",
+            "INSERT INTO record_vector (seq, project_id, vector) SELECT seq, project_id, ?3 FROM record "
+            "WHERE project_id = ?1 AND id = ?2 ON CONFLICT (seq) DO UPDATE SET vector = excluded.vector",
             [(project, record_id, vector) for record_id, vector in vectors_of],
         )
 
@@ -232,9 +228,8 @@ class _Matches:
         asked = SQLITE, project, filters
         where, self._values = query.search_condition_of(*asked, rolled_back=known.rolled_back)
         self._reading = (
-            f"SELECT {known.columns} FROM json_each(?{len(self._values) + 1}) b CROSS JOIN "
-            "record r ON r.seq = b.value CROSS JOIN record_text ON record_text.seq = b.value "
-            f"WHERE {where}"
+            f"SELECT {known.columns} FROM json_each(?{len(self._values) + 1}) b CROSS JOIN record r ON "
+            f"r.seq = b.value CROSS JOIN record_text ON record_text.seq = b.value WHERE {where}"
         )
         # The best by their words alone, which nearly always pass; only where too few do, all that
         # match are asked. That is done at once where they are few, and in a small memory where the
