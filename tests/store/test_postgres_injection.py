@@ -161,14 +161,12 @@ def shape(url: str) -> list[Any]:
         return [
             connection.execute(sql.encode()).fetchall()
             for sql in (
-                "SELECT c.relname, c.relkind, c.relacl::text, c.relrowsecurity FROM pg_class c "
-                "JOIN pg_namespace n "
-                "ON n.oid = c.relnamespace WHERE n.nspname ~ '^(hardwon|public)' "
-                "ORDER BY n.nspname, 1",
+                "SELECT c.relname, c.relkind, c.relacl::text, c.relrowsecurity FROM pg_class c JOIN "
+                "pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname ~ '^(hardwon|public)' ORDER BY "
+                "n.nspname, 1",
                 "SELECT p::text FROM pg_proc p "
                 "WHERE pronamespace::regnamespace::text ~ '^hardwon' ORDER BY 1",
-                "SELECT nspname, nspacl::text FROM pg_namespace WHERE nspname ~ '^hardwon' "
-                "ORDER BY 1",
+                "SELECT nspname, nspacl::text FROM pg_namespace WHERE nspname ~ '^hardwon' ORDER BY 1",
                 "SELECT * FROM hardwon.project ORDER BY 1",
                 "SELECT version FROM hardwon.migrated",
             )
