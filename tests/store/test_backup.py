@@ -49,10 +49,7 @@ def test_backups_under_a_busy_writer_are_whole(tmp_path: Path) -> None:
                 memory.backup(path)
                 assert Memory.restore(path, tmp_path / f"restored{number}") is None
                 with Memory(tmp_path / f"restored{number}") as restored:
-                    missing = [
-                        record_id for record_id in acknowledged if restored.get(record_id) is None
-                    ]
-                    assert missing == []
+                    assert [name for name in acknowledged if restored.get(name) is None] == []
                     assert restored.doctor().ok
             while len(children[0].acknowledged) <= BACKUPS:  # it was busy, if only late
                 children[0].listen(0.05)
@@ -64,20 +61,14 @@ def test_backups_under_a_busy_writer_are_whole(tmp_path: Path) -> None:
 def test_a_backup_is_one_private_file_with_a_checksum(memory: Memory, tmp_path: Path) -> None:
     memory.record_fact("x", "error")
     steps: list[tuple[int, int]] = []
-    report = memory.backup(
-        tmp_path / "safe" / "b.db", progress=lambda done, total: steps.append((done, total))
-    )
+    report = memory.backup(tmp_path / "safe" / "b.db", progress=lambda *step: steps.append(step))
     assert report.sha256 == hashlib.sha256(report.path.read_bytes()).hexdigest()
     assert report.size_bytes == report.path.stat().st_size
     assert sorted(file.name for file in report.path.parent.iterdir()) == ["b.db", "b.db.sha256"]
     assert stat.S_IMODE(report.path.stat().st_mode) == 0o600
     assert steps[-1][0] == steps[-1][1] > 0
-    subprocess.run(
-        ["sha256sum", "--check", "b.db.sha256"],
-        cwd=report.path.parent,
-        check=True,
-        capture_output=True,
-    )
+    checking = ["sha256sum", "--check", "b.db.sha256"]
+    subprocess.run(checking, cwd=report.path.parent, check=True, capture_output=True)
     with pytest.raises(PlaceError, match="exists already and is kept"):
         memory.backup(report.path)
     (tmp_path / "c.db.sha256").mkdir()  # a backup is there with its checksum, or not at all
@@ -176,9 +167,7 @@ def test_a_disk_that_fails_once_does_not_make_restore_take_a_memory_away(
                     here.fault = None
                 late = other.record_fact("Port 81 is open.", "observation")
                 with disk.used_by(here), Memory(place) as memory:
-                    assert memory.get(late.id) is not None, (
-                        f"lost after the {countdown}th read failed"
-                    )
+                    assert memory.get(late.id), f"lost after the {countdown}th read failed"
     assert refused > 5
 
 

@@ -25,16 +25,12 @@ def test_many_processes_write_at_once(tmp_path: Path) -> None:
     def work(tell: Tell) -> None:
         with Memory(tmp_path) as memory:
             for number in range(WRITES):
-                tell(
-                    memory.remember(
-                        f"process {os.getpid()} write {number}", "success", "conversation"
-                    ).id
-                )
+                text = f"process {os.getpid()} write {number}"
+                tell(memory.remember(text, "success", "conversation").id)
 
     children = [Child.start(work) for _ in range(PROCESSES)]
-    assert [child.wait() for child in children] == [0] * PROCESSES, (
-        "a process met an error (printed above)"
-    )
+    codes = [child.wait() for child in children]
+    assert codes == [0] * PROCESSES, "a process met an error (printed above)"
     acknowledged = {record_id for child in children for record_id in child.acknowledged}
     with Memory(tmp_path) as memory:
         assert memory.stats().records == len(acknowledged) == PROCESSES * WRITES
@@ -113,11 +109,8 @@ whole = written == {record.id for record in memory.browse()} and memory.doctor()
 sys.exit(not whole or codes != [0] * 20)
 """
     for number in range(3 if TORTURE else 1):
-        subprocess.run(
-            [sys.executable, "-c", program, tmp_path / str(number)],
-            check=True,
-            cwd=Path(__file__).parents[1],
-        )
+        command = [sys.executable, "-c", program, str(tmp_path / str(number))]
+        subprocess.run(command, check=True, cwd=Path(__file__).parents[1])
         with Memory(tmp_path / str(number)) as memory:
             told = [record for record in memory.browse() if "from a child" in record.to_json()]
             assert len(told) == 20
@@ -143,10 +136,8 @@ def test_a_search_index_that_others_made_anew_is_no_damage(
     tmp_path: Path,
 ) -> None:
     with Memory(tmp_path) as here, Memory(tmp_path) as elsewhere:
-        kept = [
-            here.remember(f"Thing number {number}", "success", "conversation").id
-            for number in range(8)
-        ]
+        texts = [f"Thing number {number}" for number in range(8)]
+        kept = [here.remember(text, "success", "conversation").id for text in texts]
         here.forget(kept[0])
         old = elsewhere.record_fix({"model": "m"}, True, True, "slow " * 200, ["restart"] * 20)
         assert elsewhere.fixes.compress(0, dry_run=False).records == 1

@@ -23,13 +23,8 @@ def write_forever(location: Path, seed: int, tell: Tell) -> None:
     with Memory(location) as memory:
         while True:
             if rng.random() < 0.8:
-                tell(
-                    memory.remember(
-                        f"note {rng.random()} " + "word " * rng.randrange(200),
-                        "success",
-                        "conversation",
-                    ).id
-                )
+                text = f"note {rng.random()} " + "word " * rng.randrange(200)
+                tell(memory.remember(text, "success", "conversation").id)
             else:
                 made = [
                     Experience(content=f"many {n}", outcome="success", tool="file_operation")
@@ -105,11 +100,8 @@ def test_a_writer_that_is_interrupted_again_and_again_goes_on(tmp_path: Path) ->
             while interrupts < 50 or kept < 150:
                 armed = True
                 try:
-                    tell(
-                        memory.record_fact(
-                            f"interrupted or not, {time.monotonic_ns()}", "observation"
-                        ).id
-                    )
+                    text = f"interrupted or not, {time.monotonic_ns()}"
+                    tell(memory.record_fact(text, "observation").id)
                 except KeyboardInterrupt:
                     continue
                 armed, kept = False, kept + 1

@@ -27,12 +27,8 @@ def sound(tmp_path: Path) -> Path:
     """A closed memory of some forty records."""
     with Memory(tmp_path / "memory.db") as memory:
         for number in range(40):
-            memory.remember(
-                f"note {number} about module_{number}.py",
-                "success",
-                "conversation",
-                tags=[f"t{number}"],
-            )
+            text = f"note {number} about module_{number}.py"
+            memory.remember(text, "success", "conversation", tags=[f"t{number}"])
         memory.verify(next(memory.browse()).id, "compiler")
     return tmp_path / "memory.db"
 
@@ -280,9 +276,8 @@ def test_a_disk_that_fails_once_spoils_nothing_written_later(tmp_path: Path, sor
                 Memory(tmp_path / str(countdown)) as elsewhere,
             ):
                 here.remember("the first of all notes", "success", "conversation")
-                elsewhere.remember(
-                    "another note, which the other one has not seen", "success", "conversation"
-                )
+                unseen = "another note, which the other one has not seen"
+                elsewhere.remember(unseen, "success", "conversation")
                 process.fault = fault = Fault(sort, countdown)
                 with suppress(errors.StorageError):
                     here.remember("a note that may be lost", "success", "conversation")

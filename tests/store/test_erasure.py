@@ -8,6 +8,7 @@ import random
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import apsw
 import pytest
@@ -87,23 +88,19 @@ def test_a_reader_makes_it_pending_and_the_bytes_go_when_it_has_finished(tmp_pat
 @pytest.mark.engines(*ENGINES)
 def test_nothing_that_is_kept_has_a_forgotten_text(memory: Memory) -> None:
     """Also where it was tagged, credited, archived, embedded into tallies and searched for."""
-    gone, left = (
-        [
-            memory.remember(
-                f"{mark} text", "success", "conversation", tags=[mark], mine=mark, author=mark
-            ).id,
-            memory.record_episode(
-                mark, 0.2, mistakes=[mark], mistake_cards=[{"mistake_type": mark, "lesson": mark}]
-            ).id,
-            memory.record_fix(
-                {"model": mark, "issue_type": mark}, True, True, mark, [mark], notes=mark
-            ).id,
-            memory.record_fact(
-                f"{mark} is a fact.", "observation", related_files=[f"{mark}.py"]
-            ).id,
+
+    def record(mark: str) -> list[str]:
+        says: Any = {"tags": [mark], "mine": mark, "author": mark}
+        card, issue = {"mistake_type": mark, "lesson": mark}, {"model": mark, "issue_type": mark}
+        file = f"{mark}.py"
+        return [
+            memory.remember(f"{mark} text", "success", "conversation", **says).id,
+            memory.record_episode(mark, 0.2, mistakes=[mark], mistake_cards=[card]).id,
+            memory.record_fix(issue, True, True, mark, [mark], notes=mark).id,
+            memory.record_fact(f"{mark} is a fact.", "observation", related_files=[file]).id,
         ]
-        for mark in ("wandering", "remaining")
-    )
+
+    gone, left = record("wandering"), record("remaining")
     memory.archive(gone[0], "because of wandering")
     memory.credit(gone[3], True)
     assert b"wandering" in everything_in(memory).lower()
@@ -117,10 +114,8 @@ def test_nothing_that_is_kept_has_a_forgotten_text(memory: Memory) -> None:
 
 @pytest.mark.engines(*ENGINES)
 def test_what_two_forget_at_once_is_forgotten_once(memory: Memory) -> None:
-    ids = [
-        memory.remember(f"number {number}", "learning", insight_type="fact").id
-        for number in range(40)
-    ]
+    texts = [f"number {number}" for number in range(40)]
+    ids = [memory.remember(text, "learning", insight_type="fact").id for text in texts]
     with ThreadPoolExecutor(4) as pool:
         told = list(pool.map(lambda _: memory.forget(ids).ids, range(4)))
     assert sorted(found for each in told for found in each) == sorted(ids)

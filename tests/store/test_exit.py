@@ -5,7 +5,6 @@ memory.
 from __future__ import annotations
 
 import gc
-import os
 import signal
 import subprocess
 import sys
@@ -85,16 +84,15 @@ SCRIPTS = {
 }
 
 
-def run(folder: Path, script: str, **more: str) -> subprocess.CompletedProcess[str]:
-    lines = "import os, sys\nfrom hardwon import Memory\n" + textwrap.dedent(script)
-    return subprocess.run(
-        [sys.executable, "-c", lines],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        env={**os.environ, **more},
-        check=False,
+def run(folder: Path, script: str) -> subprocess.CompletedProcess[str]:
+    return run_alone(
+        folder, "import os, sys\nfrom hardwon import Memory\n" + textwrap.dedent(script)
     )
+
+
+def run_alone(folder: Path, lines: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-c", lines]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
 
 
 def left_in(folder: Path) -> list[str]:
@@ -154,13 +152,7 @@ def test_a_handler_registered_before_the_import_still_reads_and_writes(
         m = Memory("x")
         m.{FACT}
     """
-    done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(script)],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    done = run_alone(tmp_path, textwrap.dedent(script))
     assert (done.stdout, done.stderr) == ("2\n", "")
     assert left_in(tmp_path / "x") == ["memory.db"]
 

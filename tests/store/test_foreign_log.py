@@ -264,6 +264,10 @@ def test_the_log_is_left_alone_while_somebody_has_the_file_open(tmp_path: Path) 
     assert not presence._UNCLOSED
 
 
+def put(data: bytes, at: int, other: bytes) -> bytes:
+    return data[:at] + other + data[at + len(other) :]
+
+
 def test_a_log_that_is_cut_or_changed_anywhere_is_no_other_files(tmp_path: Path) -> None:
     """SQLite replays what is whole before the change. None of it is a reason to refuse the rest."""
     write(tmp_path / "x", "Port 1 is open.")
@@ -272,14 +276,10 @@ def test_a_log_that_is_cut_or_changed_anywhere_is_no_other_files(tmp_path: Path)
     whole, file = log.read_bytes(), (tmp_path / "x" / "memory.db").read_bytes()
     changes: list[Callable[[bytes], bytes]] = [
         lambda data: data[: rng.randrange(len(data))],
-        lambda data: (
-            data[: (at := rng.randrange(len(data)))]
-            + bytes([data[at] ^ 1 << rng.randrange(8)])
-            + data[at + 1 :]
+        lambda data: put(
+            data, at := rng.randrange(len(data)), bytes([data[at] ^ 1 << rng.randrange(8)])
         ),
-        lambda data: (
-            data[: (at := rng.randrange(len(data) // 512) * 512)] + bytes(512) + data[at + 512 :]
-        ),
+        lambda data: put(data, rng.randrange(len(data) // 512) * 512, bytes(512)),
     ]
     for turn in range(60):
         (tmp_path / "x" / "memory.db").write_bytes(file)

@@ -59,13 +59,8 @@ class Other:
     """A process of its own that has the memory open and does what it is told."""
 
     def __init__(self, *place: object, cwd: Path | None = None) -> None:
-        self._process = subprocess.Popen(
-            [warm.python(), "-c", SCRIPT, *map(str, place)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-            cwd=cwd,
-        )
+        command, pipe = [warm.python(), "-c", SCRIPT, *map(str, place)], subprocess.PIPE
+        self._process = subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True, cwd=cwd)
         self._pid = self._answer()
 
     def __call__(self, order: str) -> Any:
@@ -306,9 +301,8 @@ def test_the_log_alone_is_removed(tmp_path: Path, start: Start, acknowledged: in
     answer = holder("write Port 9 is open.")
     assert answer.startswith(f"{REFUSED}: the log beside")
     holder.kill()
-    assert facts_for_a_newcomer(tmp_path / "x") == [
-        f"Port {n} is open." for n in range(acknowledged + 1)
-    ]
+    ports = range(acknowledged + 1)
+    assert facts_for_a_newcomer(tmp_path / "x") == [f"Port {n} is open." for n in ports]
 
 
 def test_a_second_memory_of_the_same_process_has_what_was_put_there(tmp_path: Path) -> None:

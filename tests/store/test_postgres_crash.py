@@ -24,7 +24,6 @@ from hardwon.errors import UnreachableError
 from hardwon.store.postgres import projects as setup
 from hardwon.store.postgres.connection import Link, PostgresSession
 from hardwon.store.postgres.schema import PROJECT_TABLES
-from hardwon.store.types import Values
 from postgres_server import Server
 from processes import Child, Tell
 
@@ -192,14 +191,9 @@ def filled(url: str, folder: Path) -> dict[str, str]:
         Memory(folder / "other.db", PROJECT) as other,
     ):
         facts = [memory.record_fact(f"fact {number}", "solution").id for number in range(4)]
+        says: Any = {"successes": ["Read the log."], "mistakes": ["Guessed."]}
         made = [
-            memory.record_episode(
-                f"task{number % 2}",
-                0.95,
-                successes=["Read the log."],
-                mistakes=["Guessed."],
-                author=f"a{number % 3}",
-            )
+            memory.record_episode(f"task{number % 2}", 0.95, author=f"a{number % 3}", **says)
             for number in range(12)
         ]
         memory.verify(made[0].id, "test_runner", "ci-7")  # so that there is something to promote
@@ -262,15 +256,11 @@ def test_a_read_that_is_cut_is_repeated(tmp_path: Path, monkeypatch: pytest.Monk
         kept = memory.remember("the cache was stale", "success", tool="conversation")
         select, cut = PostgresSession.select, list[int]()
 
-        def cutting(
-            session: PostgresSession, sql: str, values: Values = ()
-        ) -> list[tuple[Any, ...]]:
+        def cutting(session: PostgresSession, *asked: Any) -> list[tuple[Any, ...]]:
             if not cut:
                 cut.append(session._connection.info.backend_pid)
-                postgres_server.server().run(
-                    f"SELECT pg_terminate_backend({session._connection.info.backend_pid}, 5000)"
-                )
-            return select(session, sql, values)
+                postgres_server.server().run(f"SELECT pg_terminate_backend({cut[0]}, 5000)")
+            return select(session, *asked)
 
         monkeypatch.setattr(PostgresSession, "select", cutting)
         assert [found.id for found in memory.browse()] == [kept.id]

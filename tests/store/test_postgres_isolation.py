@@ -88,12 +88,8 @@ class Place:
 def fill(url: str, project: str, word: str) -> dict[str, str]:
     """Something in every table."""
     with Memory(url, project) as memory:
-        fact = memory.record_fact(
-            f"The {word} is loud.",
-            "observation",
-            tags=[word],
-            related_files=[{"path": f"{word}.py"}],
-        )
+        about: Any = {"tags": [word], "related_files": [{"path": f"{word}.py"}]}
+        fact = memory.record_fact(f"The {word} is loud.", "observation", **about)
         fix = memory.record_fix(ISSUE | {"description": word}, True, True, word, [f"fix {word}"])
         episode = memory.record_episode(word, 1.0, mistakes=[word], successes=[word])
         doomed = memory.record_fact("to be forgotten", "error")
@@ -107,19 +103,10 @@ def fill(url: str, project: str, word: str) -> dict[str, str]:
             writer.set_embedder(project, word, 2)
             writer.keep_vectors(project, [(fact.id, bytes(8))])
             writer.set_state(project, word, 7)
-        (verified,) = [
-            event
-            for event in memory._project.store.events_of(project, fact.id)
-            if event.kind == "status"
-        ]
-    return {
-        "fact": fact.id,
-        "fix": fix.id,
-        "episode": episode.id,
-        "asked": asked.id,
-        "came": came.id,
-        "event": verified.id,
-    }
+        events = memory._project.store.events_of(project, fact.id)
+        (verified,) = [event for event in events if event.kind == "status"]
+    made = {"fact": fact, "fix": fix, "episode": episode, "asked": asked, "came": came}
+    return {name: one.id for name, one in made.items()} | {"event": verified.id}
 
 
 @pytest.fixture(scope="module")
@@ -145,12 +132,9 @@ def place() -> Iterator[Place]:
         memory.tokens.create("beta's", "read")
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute("ANALYZE")
-        empty = [
-            table
-            for table in PROJECT_TABLES
-            if not connection.execute(f'SELECT 1 FROM "{schemas[B]}".{table}'.encode()).fetchall()
-        ]
-    assert empty == [], "nothing there that could be seen"
+        for table in PROJECT_TABLES:
+            rows = connection.execute(f'SELECT 1 FROM "{schemas[B]}".{table}'.encode()).fetchall()
+            assert rows, f"nothing in {table} that could be seen"
     yield made
     postgres_server.drop(url)
     for login in logins.values():

@@ -49,17 +49,10 @@ def everything(location: str) -> None:
         memory.cleanup(30, dry_run=False)
         memory.fixes.compress(30, dry_run=False)
         failed = memory.remember("upload failed", "failure", tool="unknown", tags=["x"], author="a")
-        memory.remember(
-            "upload works in parts",
-            "learning",
-            insight_type="fact",
-            author="b",
-            recalled=[failed.id],
-        )
-        facts = [
-            memory.record_fact(f"Port {number} is open.", "observation", author="c")
-            for number in range(8)
-        ]
+        says: Any = {"author": "b", "recalled": [failed.id]}
+        memory.remember("upload works in parts", "learning", insight_type="fact", **says)
+        texts = [f"Port {number} is open." for number in range(8)]
+        facts = [memory.record_fact(text, "observation", author="c") for text in texts]
         memory.verify(facts[0].id, "compiler")
         memory.publish(facts[0].id, "everybody needs it")
         memory.verify(facts[1].id, "compiler")
@@ -69,13 +62,8 @@ def everything(location: str) -> None:
         memory.credit([facts[6].id], False, "d")
         memory.forget(facts[7].id)
         for score in (0.2, 0.9, 0.95):
-            memory.record_episode(
-                "t",
-                score,
-                mistakes=["forgot zones"],
-                successes=["looked first"],
-                recalled=[failed.id],
-            )
+            says = {"mistakes": ["forgot zones"], "successes": ["looked first"]}
+            memory.record_episode("t", score, recalled=[failed.id], **says)
         memory.record_trajectory(
             "t", [{"action": "a", "observation": "Error: x", "reward": 0.1}], 0.9
         )

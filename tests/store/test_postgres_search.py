@@ -68,13 +68,11 @@ def searches(url: str, monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, list[
     """The statements that search for some questions, as the server gets them, and their values."""
     select, sent = PostgresSession.select, list[tuple[str, list[Any]]]()
 
-    def keeping(
-        session: PostgresSession, sql: str, values: Values = (), *, often: bool = False
-    ) -> list[tuple[Any, ...]]:
+    def keeping(session: PostgresSession, sql: str, values: Values = (), **how: Any) -> Any:
         if "words(" in sql:
             text, used = in_postgres(sql)
             sent.append((text, [values[place] for place in used]))
-        return select(session, sql, values, often=often)
+        return select(session, sql, values, **how)
 
     with monkeypatch.context() as patched, Memory(url, "default") as memory:
         patched.setattr(PostgresSession, "select", keeping)

@@ -104,12 +104,8 @@ def tally(owner: str, scope: str) -> list[tuple[Any, ...]]:
 def test_what_claims_to_come_from_elsewhere_says_that_it_arrived(owner: str, writer: str) -> None:
     """Without it, the record is what it says of itself as soon as anybody looks at its events."""
     record = a_fact(status="verified", verified_by="human_approval")
-    row = given(
-        record,
-        author="mallory" + VIA_IMPORT,
-        status="hypothesis",
-        validation=json.dumps({"status": "hypothesis"}),
-    )
+    claims = {"status": "hypothesis", "validation": json.dumps({"status": "hypothesis"})}
+    row = given(record, author="mallory" + VIA_IMPORT, **claims)
     arrival = event_columns(Event(record_id=record.id, kind="imported", by="mallory"))
     with connected(writer) as connection:
         call(connection, "add_records", row)
@@ -128,11 +124,8 @@ def test_what_claims_to_come_from_elsewhere_says_that_it_arrived(owner: str, wri
 def test_nothing_happens_later_than_it_arrives(writer: str) -> None:
     later = datetime.now(UTC) + timedelta(days=365)
     record = a_fact()
-    future = record.copy_with(
-        metadata=record.metadata.copy_with(
-            context=record.metadata.context.copy_with(timestamp=later)
-        )
-    )
+    moment = record.metadata.context.copy_with(timestamp=later)
+    future = record.copy_with(metadata=record.metadata.copy_with(context=moment))
     at_us = row_of(record).at_us
     with connected(writer) as connection:
         assert refused_rows(connection, "add_records", given(future))
@@ -146,14 +139,8 @@ def test_nothing_happens_later_than_it_arrives(writer: str) -> None:
 def test_a_record_teaches_what_its_kind_does_and_once(owner: str, writer: str) -> None:
     recalled = new_id()
     episode = Episode(id=new_id(), task_id="triage", score=1.0, metadata=of("mallory"))
-    run = Trajectory(
-        id=new_id(),
-        task="t",
-        steps=[],
-        final_reward=1.0,
-        recalled=[recalled],
-        metadata=of("mallory"),
-    )
+    says: Json = {"task": "t", "steps": [], "final_reward": 1.0, "recalled": [recalled]}
+    run = Trajectory(id=new_id(), metadata=of("mallory"), **says)
     works = ["works", "triage", "Guess.", 19, 1_000_000]
     with connected(writer) as connection:
         assert refused(connection, "INSERT INTO tally SELECT * FROM tally")
@@ -212,11 +199,8 @@ def test_a_login_has_as_many_votes_about_a_record_as_a_token(owner: str, writer:
             call(connection, "add_events", credited(theirs.id, name, helped=False))
             repeated = Event(record_id=theirs.id, kind="repeated", by=name)
             call(connection, "add_events", event_columns(repeated))
-            call(
-                connection,
-                "add_events",
-                event_columns(Event(record_id=theirs.id, kind="repeated", by=f"x{name}")),
-            )
+            again = Event(record_id=theirs.id, kind="repeated", by=f"x{name}")
+            call(connection, "add_events", event_columns(again))
         for spelled in ('"yes"', '"TRUE"', "1", "null"):
             body = odd.to_json().replace('"helped":true', f'"helped":{spelled}')
             assert body != odd.to_json()
@@ -301,10 +285,8 @@ def test_counted_terms_and_asked_requests_are_nobodys_to_change(owner: str, writ
 
 
 def believed_by_nobody(records: Sequence[AnyRecord]) -> list[AnyRecord]:
-    plain = Validation()
-    return [
-        record.copy_with(metadata=record.metadata.copy_with(validation=plain)) for record in records
-    ]
+    plain = [record.metadata.copy_with(validation=Validation()) for record in records]
+    return [record.copy_with(metadata=one) for record, one in zip(records, plain, strict=True)]
 
 
 def test_what_a_writer_records_counts_as_it_does_for_a_governor(owner: str, writer: str) -> None:
@@ -317,13 +299,8 @@ def test_what_a_writer_records_counts_as_it_does_for_a_governor(owner: str, writ
         fact = memory.record_fact("The build needs Java 17.", "solution", author="ann")
         memory.record_fact("The build needs Java 17.", "solution", author="bob")
         memory.record_episode("triage", 1.0, successes=["Read the log first."])
-        memory.record_fix(
-            {"model": "m:7b", "issue_type": "oom", "description": "it stopped"},
-            True,
-            True,
-            "smaller",
-            ["ulimit -v 1000"],
-        )
+        issue = {"model": "m:7b", "issue_type": "oom", "description": "it stopped"}
+        memory.record_fix(issue, True, True, "smaller", ["ulimit -v 1000"])
         memory.record_trajectory("triage", [], 1.0, recalled=[fact.id], author="eve")
         assert memory.credit([fact.id, records[0].id], True, by="bob") == [fact.id, records[0].id]
         memory.care.take_in([Fact(content="From elsewhere.", fact_type="error")])
@@ -340,10 +317,9 @@ def test_what_a_writer_records_counts_as_it_does_for_a_governor(owner: str, writ
         assert memory._project.store.untrue_tallies(PROJECT) == 0
         assert wrong_with(memory) == []
         assert memory._project.store.count(PROJECT, Filters()) == 307
-        counts = [tally(owner, scope) for scope in ("act.word", "score", "strategy.type", "credit")]
+        scopes = ("act.word", "score", "strategy.type", "credit")
+        counts = [tally(owner, scope) for scope in scopes]
         assert all(counts)
         memory.rebuild()
-        assert [
-            tally(owner, scope) for scope in ("act.word", "score", "strategy.type", "credit")
-        ] == counts
+        assert [tally(owner, scope) for scope in scopes] == counts
         assert votes(owner, fact.id) == (2, 0)

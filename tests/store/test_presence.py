@@ -38,13 +38,8 @@ def test_the_log_stays_when_another_library_closes_the_file(tmp_path: Path) -> N
         seen = (
             "import hardwon, sys; print(hardwon.Memory(sys.argv[1]).get(sys.argv[2]) is not None)"
         )
-        found = subprocess.run(
-            [sys.executable, "-c", seen, str(tmp_path), late.id],
-            check=True,
-            capture_output=True,
-            text=True,
-        )
-        assert found.stdout == "True\n"
+        command = [sys.executable, "-c", seen, str(tmp_path), late.id]
+        assert subprocess.check_output(command) == b"True\n"
     with Memory(tmp_path) as memory:
         assert memory.get(late.id) is not None
         assert memory.doctor().ok

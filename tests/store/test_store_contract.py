@@ -47,13 +47,8 @@ def row(content: str = "A fact.", seconds: int = 0, project: str = "p", **names:
 
 
 def event(record_id: str, kind: EventKind, seconds: int = 1) -> Event:
-    return Event(
-        record_id=record_id,
-        kind=kind,
-        at=at(seconds),
-        by="bob",
-        status="archived" if kind == "status" else None,
-    )
+    status = "archived" if kind == "status" else None
+    return Event(record_id=record_id, kind=kind, at=at(seconds), by="bob", status=status)
 
 
 def rows_in(store: Store, project: str) -> list[Row]:
@@ -270,14 +265,8 @@ def taught(
     """A row that teaches one lesson, under the kind and task that really teach it."""
     moment = Moment(timestamp=at(seconds))
     metadata = Metadata(project_id="p", context=moment, source=Source(author=author))
-    episode = Episode(
-        id=new_id(at(seconds)),
-        task_id=task,
-        score=value / 1_000_000,
-        successes=[item],
-        metadata=metadata,
-    )
-    made = row_of(episode)
+    says: Any = {"task_id": task, "score": value / 1_000_000, "successes": [item]}
+    made = row_of(Episode(id=new_id(at(seconds)), metadata=metadata, **says))
     return teaching(made, Increment("works", task, rule_key(item), level, value))
 
 
@@ -303,11 +292,8 @@ class TestKnowledge:
 
     def test_lessons_are_counted_with_the_row(self, store: Store) -> None:
         day = to_us(at(0)) // DAY_US
-        first, second, other = (
-            taught("t", "a", 2, 5, value=3),
-            taught("t", "a", 9, 7, value=1),
-            taught("t", "b", 1, author="bob"),
-        )
+        first, second = taught("t", "a", 2, 5, value=3), taught("t", "a", 9, 7, value=1)
+        other = taught("t", "b", 1, author="bob")
         with store.write("p") as writer:
             writer.append([second, first, other])
             writer.append([first])

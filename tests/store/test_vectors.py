@@ -148,16 +148,11 @@ def test_a_flood_of_the_words_leaves_places_to_what_means_the_same(place: Places
 
 def keep(memory: Memory, vectors: Any, authors: Sequence[str] = ("ann",)) -> list[str]:
     """Records with these vectors; their ids."""
-    ids = memory.add_many(
-        [
-            Fact(
-                content=f"Fact {place}.",
-                fact_type="observation",
-                metadata=Metadata(source=Source(author=authors[place % len(authors)])),
-            )
-            for place in range(len(vectors))
-        ]
-    )
+    facts = []
+    for place in range(len(vectors)):
+        metadata = Metadata(source=Source(author=authors[place % len(authors)]))
+        facts.append(Fact(content=f"Fact {place}.", fact_type="observation", metadata=metadata))
+    ids = memory.add_many(facts)
     with memory._project.store.write("default") as writer:
         writer.set_embedder("default", "made up", vectors.shape[1])
         writer.keep_vectors("default", zip(ids, (row.tobytes() for row in vectors), strict=True))

@@ -9,6 +9,7 @@ from array import array
 from collections.abc import Iterator
 from contextlib import ExitStack
 from math import hypot
+from typing import Any
 
 import psycopg
 import pytest
@@ -47,18 +48,13 @@ def keep(memory: Memory, vectors: dict[str, list[float]]) -> None:
 
 def facts(number: int) -> list[Fact]:
     """One in so many is by ann."""
-    return [
-        Fact(
-            content=f"Fact {place}.",
-            fact_type="observation",
-            metadata=Metadata(
-                project_id="default",
-                source=Source(author="bob" if place % ONE_IN else "ann"),
-                context=Moment(timestamp=at(place)),
-            ),
-        )
-        for place in range(number)
-    ]
+    made = []
+    for place in range(number):
+        source = Source(author="bob" if place % ONE_IN else "ann")
+        moment = Moment(timestamp=at(place))
+        metadata = Metadata(project_id="default", source=source, context=moment)
+        made.append(Fact(content=f"Fact {place}.", fact_type="observation", metadata=metadata))
+    return made
 
 
 def nearest(store: Store, vector: list[float], limit: int, **filters: str) -> dict[str, float]:
@@ -89,12 +85,10 @@ def test_the_index_is_used_and_finds_the_nearest(
     plans: list[str] = []
     select = PostgresSession.select
 
-    def explained(
-        session: PostgresSession, sql: str, values: object = ()
-    ) -> list[tuple[object, ...]]:
+    def explained(session: PostgresSession, sql: str, values: Any = ()) -> list[tuple[Any, ...]]:
         if "<=>" in sql:
-            plans.extend(str(line) for (line,) in select(session, f"EXPLAIN {sql}", values))  # type: ignore[arg-type]
-        return select(session, sql, values)  # type: ignore[arg-type]
+            plans.extend(str(line) for (line,) in select(session, f"EXPLAIN {sql}", values))
+        return select(session, sql, values)
 
     monkeypatch.setattr(PostgresSession, "select", explained)
     right = 0
