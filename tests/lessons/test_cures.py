@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hardwon.lessons.cures import Evidence, weigh_cures
+from hardwon.lessons.cures import Evidence, names_any, weigh_cures
 
 
 def met(*cure: str, in_vain: tuple[str, ...] = (), at_us: int = 1) -> Evidence:
@@ -26,6 +26,15 @@ def test_what_is_done_all_the_time_explains_little() -> None:
     cures = weigh_cures([met("git fetch", "docker start redis")], how_common)
     assert cures[0].action == "docker start redis"
     assert cures[-1].p_helps < 0.1
+
+
+def test_what_names_what_the_failure_names_is_its_cure_however_often_its_like_is_done() -> None:
+    named = {"numpy"}
+    cures = weigh_cures(
+        [met("pip install numpy")], lambda _: 0.4, lambda action: names_any(named, action)
+    )
+    assert [cure.helped for cure in cures] == [1]
+    assert not names_any(named, "pip install numpydoc")
 
 
 def test_what_was_tried_in_vain_is_believed_less() -> None:

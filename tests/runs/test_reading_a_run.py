@@ -230,6 +230,31 @@ def test_a_corrected_command_is_the_cure_of_the_one_that_failed() -> None:
     assert not is_misspelled(["git", "status"], ["git", "stash"])
 
 
+def test_what_stood_in_the_line_that_failed_is_not_what_cured_it() -> None:
+    line = "nginx -t && service nginx start"
+    run = read(
+        did(line, ok=False, observation="nginx: configuration file nginx.conf test failed"),
+        did("sed -i s/listn/listen/ nginx.conf", ok=True),
+        did(f"{line} && systemctl status", ok=False, observation="sh: systemctl: not found"),
+    )
+    assert cured_by(run.problems[0]) == ["sed -i s/listn/listen/ nginx.conf"]
+
+
+def test_a_command_alone_is_the_line_that_it_stood_in_and_no_correction_of_it() -> None:
+    written = "cat <<EOF > t.py\nimport numpy\nEOF\npython3 t.py"
+    run = read(
+        did(written, ok=False, observation=NO_NUMPY),
+        did("pip install numpy", ok=True),
+        did("python3 t.py", ok=True),
+    )
+    assert cured_by(run.problems[0]) == ["pip install numpy"]
+
+
+def test_what_runs_beside_is_told_so() -> None:
+    steps = read_action(0, ran("nohup ./serve.sh > log 2>&1 & make test"))
+    assert [step.action for step in steps] == ["nohup ./serve.sh > log 2>&1 &", "make test"]
+
+
 def test_the_next_query_that_works_is_the_cure_of_one_that_failed() -> None:
     run = read(
         did(

@@ -10,12 +10,14 @@ follows from the credit it got. A few rounds of that settle.
 
 from __future__ import annotations
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Final
 
 from hardwon.lessons.sources import Votes, fair_parts
+from hardwon.text.failures import find_names
 
 # What could be the cause besides everything that was changed: nothing. It needs little credit.
 _BY_ITSELF: Final = ""
@@ -33,6 +35,7 @@ _LARGER_PART: Final = 0.5
 _UNCHECKED_WORTH: Final = 0.5
 # What nobody has tried yet: a third of an attempt that failed.
 _DOUBT: Final = 0.3
+_WORD: Final = re.compile(r"[\w.+-]+")
 
 
 @dataclass(frozen=True)
@@ -118,6 +121,11 @@ def weigh_cures(
     return sorted(cures, key=get_place)
 
 
+def names_any(named: Set[str], action: str) -> bool:
+    """Whether an action has one of these names in it, be it a plain word there."""
+    return not named.isdisjoint({*find_names(action), *_WORD.findall(action)})
+
+
 def _find_parts(met: Sequence[Evidence], *, alone: bool) -> dict[str, float]:
     """The part of each source's word that counts: however much it writes, it cannot outweigh others."""
     times = Counter(time.source for time in met)
@@ -167,8 +175,9 @@ def _weigh_candidates(
     weights = {_BY_ITSELF: _BY_ITSELF_WEIGHT + passes}
     for action in actions:
         place = 1.0 if action == actions[-1] else _EARLIER_WEIGHT
-        about = _ABOUT_WEIGHT if is_about(action) else 1.0
-        weights[action] = about * place / (1 + _COMMON * how_common(action))
+        # however common its like is: what names this is done because of it
+        weight = _ABOUT_WEIGHT if is_about(action) else 1 / (1 + _COMMON * how_common(action))
+        weights[action] = place * weight
     return weights
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from typing import Final
 
 from hardwon.errors import UnknownLessonError
-from hardwon.lessons.cures import Cure, Evidence, weigh_cures
+from hardwon.lessons.cures import Cure, Evidence, names_any, weigh_cures
 from hardwon.lessons.keys import attempt_key, session_key, verdict_key
 from hardwon.lessons.lesson import Lesson, Verdict, make_lesson_id
 from hardwon.lessons.teaching import (
@@ -194,7 +194,7 @@ class LessonFinder:
         if not met:
             return []
         words, check = met[0][1].words, met[0][1].check
-        named = find_names(words) - find_names(check)
+        named = find_names(words) - find_names(check) or find_names(words)
         evidence = [
             Evidence(
                 one.cure,
@@ -208,9 +208,6 @@ class LessonFinder:
             for row, one in met
         ]
 
-        def is_about(action: str) -> bool:
-            return not named.isdisjoint(find_names(action))
-
         def how_common(action: str) -> float:
             """In which share of the runs that did not meet this failure the like of it is done."""
             sort = sort_of_action(action)
@@ -223,7 +220,7 @@ class LessonFinder:
                 _FEW_RUNS, others
             )
 
-        cures = weigh_cures(evidence, how_common, is_about, alone=self._acts_alone)
+        cures = weigh_cures(evidence, how_common, partial(names_any, named), alone=self._acts_alone)
         return self._heed_verdicts([_make_lesson(cure, exact, words) for cure in cures])
 
     def _heed_verdicts(self, lessons: list[Lesson]) -> list[Lesson]:

@@ -23,6 +23,7 @@ _NEXT_DEEDS: Final = 4
 _OPEN_MAX: Final = 40
 # Whoever gave an attempt up does so soon.
 _STEPS_AFTER_MAX: Final = 100
+_JOINT: Final = re.compile(r"&&|;|\n")
 # What a line has only so that less is shown.
 _SHORTENING: Final = re.compile(r"\s*(?:2>&1|\|&?\s*(?:tail|head)\b[^|&;]*)")
 
@@ -113,7 +114,8 @@ def _take_in(step: Step, waiting: list[_Open], own: Sequence[_Open]) -> None:
             waiting.append(_Open(step.failure, step))
     elif not step.tests and step.key != ATTEMPT:
         for problem in others:
-            problem.since.append(step)
+            if not is_part(step, problem.check):  # else it was done when that failed, too
+                problem.since.append(step)
 
 
 def mark_corrections(steps: Sequence[Step]) -> list[Step]:
@@ -261,8 +263,16 @@ def settings_in(action: str) -> list[str]:
 
 
 def differs(step: Step, check: Step) -> bool:
-    """Whether a check was run in another way than before, and not only shown in another."""
-    return _plain(step.action) != _plain(check.action)
+    """Whether a check was run in another way than before, and not only shown in another, or without
+    what stood before it in its line.
+    """
+    return not is_part(step, check)
+
+
+def is_part(step: Step, line: Step) -> bool:
+    """Whether a step is all of what a line did, or one of the commands in it."""
+    parts = {_plain(line.action), *map(_plain, _JOINT.split(line.action))}
+    return _plain(step.action) in parts
 
 
 def _plain(action: str) -> str:

@@ -238,6 +238,8 @@ def _read_shell_line(
 def _write_parts(parts: Sequence[Part]) -> str:
     """Parts of a line as one would type them alone."""
     lines = [" | ".join(command.text for command in part.commands) for part in parts]
+    if parts[-1].commands[-1].after == "&":
+        lines[-1] += " &"
     folder = parts[0].main.folder
     return " && ".join([f"cd {folder}", *lines] if folder else lines)
 

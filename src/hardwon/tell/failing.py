@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from hardwon.lessons.cures import names_any
 from hardwon.lessons.lesson import Lesson, make_lesson_id
 from hardwon.records.fields import from_us
 from hardwon.records.kinds import Step as Recorded
@@ -133,6 +134,6 @@ def find_change(
     named = find_names(failure.words)
     for step in changes:
         files = {file_name(touch.name) for touch in step.touches}
-        if any(name in action for name in files) or named & find_names(step.action):
+        if any(name in action for name in files) or names_any(named, step.action):
             return "the cause"
     return "something"
