@@ -39,7 +39,7 @@ def strategy(text: str, attempts: int = 1, verified: int = 0) -> CountedStrategy
 
 def pattern(name: str, success: int, failure: int) -> tuple[Any, ...]:
     best, seen = '{"fix_commands": ["reboot"]}', "2026-03-02T09:00:00+00:00"
-    return (name, "0123456789abcdef", success, failure, best, seen, (success + failure) / 10)
+    return (name, "0123456789abcdef", success, failure, seen, (success + failure) / 10, best)
 
 
 def learned(**parts: Any) -> FixKnowledge:

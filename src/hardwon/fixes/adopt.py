@@ -107,18 +107,11 @@ def adopt_fix_history(
     source = check_path("path", path)
     check_memory(memory)
     with legacy.opened(source) as history:
-        return _adopt(history, memory, author, dry_run, progress)
+        return _adopt(HistoryReader(history, author, progress), memory, dry_run)
 
 
-def _adopt(
-    history: LegacyDatabase,
-    memory: Memory,
-    author: str,
-    dry_run: bool = False,
-    progress: Progress | None = None,
-) -> Adoption:
-    reader = HistoryReader(history, Source(type="agent_execution", author=author), progress)
-    adoption = _take_in("fix-history", reader.fixes(), memory, author, dry_run)
+def _adopt(reader: HistoryReader, memory: Memory, dry_run: bool = False) -> Adoption:
+    adoption = _take_in("fix-history", reader.fixes(), memory, reader.source.author, dry_run)
     rejected, mended, notes = reader.rejected, reader.mended, [*reader.notes()]
     return replace(adoption, read=reader.read, rejected=rejected, mended=mended, notes=notes)
 
@@ -238,7 +231,7 @@ def _take_place(history: ClaimedDatabase, clock: Clock | None) -> AdoptedInPlace
     with closing(Memory(staged, clock=clock)) as memory:
         if history.has_column(NEWER_NAME):
             memory.fixes.history.add_newer_name()
-        adopted = _adopt(history, memory, FIX_HISTORY)
+        adopted = _adopt(HistoryReader(history, FIX_HISTORY), memory)
     legacy.refuse_unfinished(staged)
     history.copy_to(copied)
     aside, is_new = _set_aside(copied, target)
@@ -272,8 +265,11 @@ class HistoryReader:
     changed in others.
     """
 
-    def __init__(self, history: LegacyDatabase, source: Source, progress: Progress | None) -> None:
-        self._history, self._source, self._progress = history, source, progress
+    def __init__(
+        self, history: LegacyDatabase, author: str, progress: Progress | None = None
+    ) -> None:
+        self.source = Source(type="agent_execution", author=author)
+        self._history, self._progress = history, progress
         self._last_at = from_us(max(0, history.written_us))
         self._total = history.count()
         allowed = f"at most {FIX_HISTORY_ROWS_MAX}: adopt it in parts"
@@ -300,7 +296,7 @@ class HistoryReader:
         most = FIX_HISTORY_ROW_BYTES_MAX
         check_that(not row.too_large, "row", f"{row.too_large} bytes", f"at most {most} bytes")
         reader = _RowReader(row, self._last_at)
-        fix = without_secrets(reader.fix(self._id_of(row), self._source))
+        fix = without_secrets(reader.fix(self._id_of(row), self.source))
         self._last_at = fix.metadata.context.timestamp
         self._local += reader.is_local
         if reader.mended:
@@ -316,20 +312,14 @@ class HistoryReader:
         """Rows that say the same under the same id, in a table without a key, are told apart by
         their number.
         """
-        values: dict[str, Any] = {
-            name: _tagged(value)
-            for name, value in row.items()
-            if value is not None and name not in _ANALYSES
-        }
-        values["analysis"] = sorted(
-            {_tagged(row[name]) for name in _ANALYSES if row.get(name) not in (None, "")}
-        )
-        content = json.dumps(values, sort_keys=True)
+        tagged = {name: _tagged(value) for name, value in row.items() if value is not None}
+        analyses = {tagged.pop(name, "") for name in _ANALYSES} - {"", _tagged("")}
+        content = json.dumps({**tagged, "analysis": sorted(analyses)}, sort_keys=True)
         if row.get("id") != self._same_id:
             self._same, self._same_id = Counter(), row.get("id")
         digest = sha256(content.encode()).digest()
         self._same[digest] += 1
-        return derived_id(FIX_HISTORY, "row", self._source.author, content, str(self._same[digest]))
+        return derived_id(FIX_HISTORY, "row", self.source.author, content, str(self._same[digest]))
 
     def notes(self) -> Iterator[str]:
         """What is to be told of the whole."""
@@ -347,9 +337,8 @@ class _RowReader:
         self._row, self._last_at = row, last_at
         self._as_it_was: dict[str, Any] = {}
         self.is_local = False
-        self.mended = [
-            f"{column}: some characters could not be decoded" for column in row.undecoded
-        ]
+        undecoded = "{}: some characters could not be decoded"
+        self.mended = list(map(undecoded.format, row.undecoded))
 
     def fix(self, record_id: str, source: Source) -> Fix:
         issue = {
@@ -380,9 +369,8 @@ class _RowReader:
             kept[RECORDED_SIGNATURE] = signature
         attempt.fields["other"] = {**(attempt.fields["other"] or {}), **kept}
         metadata = Metadata(source=source, context=Moment(timestamp=at))
-        return fix_from(
-            attempt, fix_success, verified, seconds, fixer, {}, id=record_id, metadata=metadata
-        )
+        done = (fix_success, verified, seconds, fixer)
+        return fix_from(attempt, *done, {}, id=record_id, metadata=metadata)
 
     def _mend(self, column: str, what: str) -> None:
         """Says what was changed, and keeps what was there."""

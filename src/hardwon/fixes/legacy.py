@@ -90,16 +90,10 @@ class LegacyDatabase:
     """
 
     def __init__(
-        self,
-        path: Path,
-        connection: apsw.Connection,
-        written_us: int,
-        unlocked: tuple[int, int, int] | None = None,
+        self, path: Path, database: apsw.Connection, written_us: int, unlocked: Any = None
     ) -> None:
-        self.path = path
-        self._unlocked = unlocked
-        self.written_us = written_us
-        self._connection = connection
+        self.path, self.written_us, self._unlocked = path, written_us, unlocked
+        self._connection = connection = database
         self._encoding = {"UTF-16le": "utf-16-le", "UTF-16be": "utf-16-be"}.get(
             str(connection.pragma("encoding")), "utf-8"
         )

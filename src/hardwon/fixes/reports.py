@@ -50,6 +50,7 @@ FIX_PAIRS_MAX: Final = 20_000
 FIXERS_SHOWN_MAX: Final = 50
 
 Direction = Literal["rising", "falling", "steady"]
+Slot = Literal["hour", "weekday"]
 
 TREND_TEST: Final = (
     "exact binomial test, two-sided, counts divided by their dispersion, Bonferroni-corrected"
@@ -201,7 +202,7 @@ class TemporalPattern:
     """
 
     name: str
-    kind: Literal["hour", "weekday"]
+    kind: Slot
     issue_type: str
     when: str
     count: int
@@ -226,10 +227,7 @@ def temporal_patterns(hours_of_type: Mapping[str, Sequence[Daily]]) -> list[Temp
 
 
 def _unlikely(
-    kind: Literal["hour", "weekday"],
-    slots_of: Mapping[str, Counter[int]],
-    names: Sequence[str],
-    comparisons: int,
+    kind: Slot, slots_of: Mapping[str, Counter[int]], names: Sequence[str], comparisons: int
 ) -> list[TemporalPattern]:
     """More often than the other issue types at that time (nights are quiet for all), and more often
     than if all times were alike (the others may have a time of their own).

@@ -574,11 +574,7 @@ class FixHistory:
 
 
 def _rows(
-    session: Session,
-    where: str = "true",
-    values: Sequence[Any] = (),
-    order: str = "id",
-    limit: int = -1,
+    session: Session, where: str = "true", values: Any = (), order: str = "id", limit: int = -1
 ) -> Iterator[FixRow]:
     sql = f"SELECT {COLUMNS} FROM main.fix_history WHERE {where} ORDER BY {order} LIMIT ?"
     return (FixRow(*row) for row in session.each(sql, (*values, limit)))

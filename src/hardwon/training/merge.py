@@ -10,6 +10,7 @@ makes the file what the copy is.
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Iterable
 from copy import deepcopy
@@ -137,18 +138,14 @@ def _merge_cards(
     keys = [shape.card_key(card) for card in mine["mistake_cards"]]
     taken_out = [card for card in before["mistake_cards"] if shape.card_key(card) not in keys]
     cards = _subtract(theirs["mistake_cards"], taken_out)
+    earlier = {json.dumps(shape.card_key(card)): card for card in before["mistake_cards"]}
     is_new = False
     for card in changed:
-        known: dict[str, Any] = next(
-            (one for one in before["mistake_cards"] if shape.card_key(one) == shape.card_key(card)),
-            {},
-        )
+        known: dict[str, Any] = earlier.get(json.dumps(shape.card_key(card)), {})
         seen = shape.whole(card.get("seen_count"), 1) - shape.whole(known.get("seen_count"), 0)
-        first, last = (
-            shape.whole(card.get(name), 0) - before["total_episodes"]
-            for name in ("first_seen_episode", "last_seen_episode")
-        )
-        since = {"seen_count": seen, "first_seen_episode": first, "last_seen_episode": last}
+        since = {"seen_count": seen}
+        for name in ("first_seen_episode", "last_seen_episode"):
+            since[name] = shape.whole(card.get(name), 0) - before["total_episodes"]
         is_new |= shape.add_card(cards, {**card, **since}, theirs["total_episodes"])
     if is_new:
         shape.keep_best_cards(cards)

@@ -48,6 +48,7 @@ TREE_BATCH_FILES: Final = 500
 _log = logging.getLogger("hardwon")
 
 
+Folders = Mapping[int, str]  # their paths by their numbers
 # Files that vanished, by what they said, each with its folder's path.
 Gone = dict[bytes, list[tuple[str, File]]]
 # Paths (folder, name) of files that are new or look different, and of those that are gone.
@@ -104,17 +105,13 @@ class Edits:
             self.watch = watch  # only now: what could not be taken in is looked for again
 
     def walk(
-        self,
-        index: TreeIndex,
-        folders: Mapping[int, str],
-        waiting: list[str],
-        watch: FolderWatch | None = None,
+        self, index: TreeIndex, paths: Folders, waiting: list[str], watch: FolderWatch | None = None
     ) -> Changes:
         """What differs from the index in these folders, and in those of theirs that are not watched
         yet.
         """
         arrived, vanished, met = list[tuple[str, str]](), list[tuple[str, str]](), set[str]()
-        numbers = {path: number for number, path in folders.items()}
+        numbers = {path: number for number, path in paths.items()}
         while waiting:
             path = waiting.pop()
             if path in met:

@@ -191,11 +191,8 @@ class Report:
         }
 
     def __str__(self) -> str:
-        errors, warnings = (
-            counted(len(self.errors), "error"),
-            counted(len(self.warnings), "warning"),
-        )
-        first = f"{counted(self.total, 'memory', 'memories')}: {errors}, {warnings}"
+        faults = f"{counted(len(self.errors), 'error')}, {counted(len(self.warnings), 'warning')}"
+        first = f"{counted(self.total, 'memory', 'memories')}: {faults}"
         problems = _list_first((*self.errors, *self.warnings))
         return "\n".join([first, *map(str, self.distributions), *problems])
 
@@ -235,9 +232,8 @@ def _fault(
     field: str, value: object, wrong: str, remedy: str, severity: Severity = "error"
 ) -> Fault:
     """One of an entry whose place is not known here."""
-    return Fault(
-        None, field, ABSENT if value is ABSENT else show_value(value), wrong, remedy, severity
-    )
+    text = ABSENT if value is ABSENT else show_value(value)
+    return Fault(None, field, text, wrong, remedy, severity)
 
 
 def validate(source: Any) -> Report:
@@ -322,9 +318,8 @@ def load_dataset(
             if progress:
                 progress(done, total)
     present = total - stored - len({fault.index for fault in rejected} - {None})
-    return DatasetLoaded(
-        total, stored, present, tuple(ids), tuple(rejected), tuple(warnings), dry_run
-    )
+    lists = tuple(ids), tuple(rejected), tuple(warnings)
+    return DatasetLoaded(total, stored, present, *lists, dry_run)
 
 
 def _was_loaded(memory: Memory, record_id: str) -> bool:
@@ -354,8 +349,9 @@ def _judge(
             times[text] += 1
             record = record.copy_with(id=derived_id("data set", text, str(times[text])))
         at_fault = {fault.field for fault in faults if fault.severity == "error"}
+        sound = {} if "entry" in at_fault else entry
         summary, content = (
-            None if at_fault & {"entry", name} else _text_under(entry, name)
+            None if name in at_fault else _text_under(sound, name)
             for name in ("summary", "content")
         )
         if summary:
