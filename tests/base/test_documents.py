@@ -164,12 +164,10 @@ DATA_SETS = {
 }  # fmt: skip
 METADATA_SCHEMA = {
     "typescript": [
-        Block("the metadata", "interface AgentDBMetadata", TYPES),
-        Block("facts", "interface AtomicFact", TYPES),
-        Block("trajectories", "interface ReasoningTrajectory", TYPES),
-        Block("patterns", "SolutionPatternSchema", TYPES),
+        Block("the metadata", "interface AgentDBMetadata", TYPES), Block("facts", "interface AtomicFact", TYPES),
+        Block("trajectories", "interface ReasoningTrajectory", TYPES), Block("patterns", "SolutionPatternSchema", TYPES),
     ]
-}
+}  # fmt: skip
 TABLES = {
     "BTB data sets": DATA_SETS, "Metadata schema": METADATA_SCHEMA, "Fix history": FIX_HISTORY,
     "Training memory": TRAINING,

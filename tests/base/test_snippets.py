@@ -98,20 +98,15 @@ FALSE_PAGES = {
     "Python that raises": "```python\nmemory.recall('x')\n```",
     "Python that prints something else": "```python\nprint(2)  # prints 3\n```",
     "another output of Python": "```python\nprint(2)\n```\n\n<!-- prints -->\n```text\n3\n```",
-    "no language": "```\nls\n```",
-    "an unknown language": "```bash\nls\n```",
+    "no language": "```\nls\n```", "an unknown language": "```bash\nls\n```",
     "a comment that means nothing": "<!-- never -->\n```sh\nls\n```",
     "a comment before no block": "<!-- exits: 1 -->\n\nText.\n\n```sh\nfalse\n```",
-    "no reason": "<!-- runs: never -->\n```sh\nls\n```",
-    "a need that nobody has": "<!-- needs: mysql -->\n```sh\nls\n```",
-    "a file that nothing runs": '```python title="one.py"\nprint(1)\n```',
-    "JSON that is none": "```json\n{'a': 1}\n```",
-    "JSON Lines that are none": "```jsonl\n{}\nno\n```",
-    "TOML that is none": "```toml\na: 1\n```",
+    "no reason": "<!-- runs: never -->\n```sh\nls\n```", "a need that nobody has": "<!-- needs: mysql -->\n```sh\nls\n```",
+    "a file that nothing runs": '```python title="one.py"\nprint(1)\n```', "JSON that is none": "```json\n{'a': 1}\n```",
+    "JSON Lines that are none": "```jsonl\n{}\nno\n```", "TOML that is none": "```toml\na: 1\n```",
     "a file in an unknown language": '```nginx title="site.conf"\nlisten 80;\n```',
-    "a block without an end": "```sh\nls\n",
-    "a shell that leaves": "```sh\nexit 3\n```",
-}
+    "a block without an end": "```sh\nls\n", "a shell that leaves": "```sh\nexit 3\n```",
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("text", FALSE_PAGES.values(), ids=FALSE_PAGES.keys())

@@ -404,34 +404,17 @@ def test_what_was_run_next_and_worked_is_the_fix(memory: Memory) -> None:
     [
         ("Always read the full error log first", "always read full error log, first!", True),
         ("Always read the full error log first", "Never read the full error log first", False),
-        (
-            "Wait 30 seconds before the next retry of it",
-            "Wait 60 seconds before the next retry of it",
-            False,
-        ),
-        (
-            "Restart the server before the migration runs",
-            "Restart the server after the migration runs",
-            False,
-        ),
-        (
-            "Increase the timeout of the slow model call",
-            "Decrease the timeout of the slow model call",
-            False,
-        ),
+        ("Wait 30 seconds before the next retry of it", "Wait 60 seconds before the next retry of it", False),
+        ("Restart the server before the migration runs", "Restart the server after the migration runs", False),
+        ("Increase the timeout of the slow model call", "Decrease the timeout of the slow model call", False),
         ("Check the index", "Check the table", False),
         ("Use pip instead of conda here", "Use conda instead of pip here", False),
         ("Close the socket, then delete the file", "Delete the file, then close the socket", False),
-        (
-            "Fetch the wheels from pypi.org for each new build",
-            "Fetch the wheels from evil.org for each new build",
-            False,
-        ),
+        ("Fetch the wheels from pypi.org for each new build", "Fetch the wheels from evil.org for each new build", False),
         ("Always read the full error log first", "Always read the full error log very first", True),
-        ("guessed", "guessed.", True),
-        ("", "", False),
+        ("guessed", "guessed.", True), ("", "", False),
     ],
-)
+)  # fmt: skip
 def test_near_duplicates_say_the_same(one: str, other: str, same: bool) -> None:
     assert say_the_same(words_of(one), words_of(other)) is same
 

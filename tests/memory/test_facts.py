@@ -93,15 +93,13 @@ SAYS_THE_SAME = [
 SAYS_SOMETHING_ELSE = [
     (SAID, "The staging server does not drop idle clients."),
     ("The pool returns -1 for every closed handle.", "The pool returns 1 for every closed handle."),
-    ("word " * 100 + "one", "word " * 100 + "two"),
-    ("Guard it with ready.", "Guard it with !ready."),
+    ("word " * 100 + "one", "word " * 100 + "two"), ("Guard it with ready.", "Guard it with !ready."),
     ("The C compiler crashes.", "The C++ compiler crashes."),
     ("The key user.name must be unset.", "The key user.Name must be unset."),
     ("The variable Foo shadows the builtin.", "The variable foo shadows the builtin."),
-    ("No, retries are needed.", "No retries are needed."),
-    ("The area is 5 m\u00b2.", "The area is 5 m2."),
+    ("No, retries are needed.", "No retries are needed."), ("The area is 5 m\u00b2.", "The area is 5 m2."),
     ("The server restarts.", "The server restarts?"),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("first", "again"), SAYS_THE_SAME)

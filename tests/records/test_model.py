@@ -37,16 +37,13 @@ from strategies import records
 
 REFERENCE_CARD = {
     ("success", "code_interpreter"): ("task_type", ["write", "debug", "refactor", "explain"]),
-    ("success", "web_search"): ("domain", ["technical", "research", "general"]),
-    ("success", "file_operation"): None,
+    ("success", "web_search"): ("domain", ["technical", "research", "general"]), ("success", "file_operation"): None,
     ("success", "conversation"): None,
     ("failure", "code_interpreter"): ("error_type", ["syntax", "runtime", "logic", "timeout"]),
-    ("failure", "web_search"): ("reason", ["no_results", "blocked", "irrelevant"]),
-    ("failure", "file_operation"): None,
-    ("failure", "unknown"): None,
-    ("learning", None): ("insight_type", ["pattern", "correction", "preference", "fact"]),
+    ("failure", "web_search"): ("reason", ["no_results", "blocked", "irrelevant"]), ("failure", "file_operation"): None,
+    ("failure", "unknown"): None, ("learning", None): ("insight_type", ["pattern", "correction", "preference", "fact"]),
     ("interaction", None): ("sentiment", ["positive", "neutral", "negative"]),
-}
+}  # fmt: skip
 TOOLS = [
     "code_interpreter", "web_search", "file_operation", "conversation", "unknown", None, "browser",
 ]  # fmt: skip

@@ -20,22 +20,17 @@ pytestmark = pytest.mark.usefixtures("own_folder")
 @each(
     ("text", "outcome", "sort"),
     [
-        ("KeyError 'id' in login.py", "failure", "runtime"),
-        ("AssertionError in test_parse: 3 != 4", "failure", "logic"),
+        ("KeyError 'id' in login.py", "failure", "runtime"), ("AssertionError in test_parse: 3 != 4", "failure", "logic"),
         ("IndentationError: unexpected indent", "failure", "syntax"),
         ("ReadTimeoutError while uploading", "failure", "timeout"),
-        ("pip install torch failed: no space left", "failure", None),
-        ("the parser hangs on empty input", "failure", None),
-        ("the fix did not work", "failure", None),
-        ("Never fixed by a restart", "failure", None),
+        ("pip install torch failed: no space left", "failure", None), ("the parser hangs on empty input", "failure", None),
+        ("the fix did not work", "failure", None), ("Never fixed by a restart", "failure", None),
         ("Setting a timeout of 60 s fixed the upload", "success", None),
         ("KeyError in login.py: solved by a guard", "success", "runtime"),
-        ("Tests passed after raising the limit", "success", None),
-        ("Users want short answers", "learning", None),
-        ("The staging database listens on port 5433.", "learning", None),
-        ("", "learning", None),
+        ("Tests passed after raising the limit", "success", None), ("Users want short answers", "learning", None),
+        ("The staging database listens on port 5433.", "learning", None), ("", "learning", None),
     ],
-)
+)  # fmt: skip
 def test_a_text_tells_how_it_turned_out(text: str, outcome: str, sort: str | None) -> None:
     assert (guess_outcome(text), guess_error_type(text)) == (outcome, sort)
 
