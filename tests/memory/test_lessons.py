@@ -26,108 +26,93 @@ def run(memory: Memory, *steps: tuple[str, str], task: str = "make it green", **
     return memory.record_trajectory(task, made, None, **keys).id
 
 
-def test_the_variable_cured_the_key_error_and_the_migration_the_table(place: Places) -> None:
-    with Memory(place("brain")) as memory:
-        run(
-            memory,
-            ("make test", NO_URL),
-            ("DATABASE_URL=sqlite:///dev.db make test", NO_TABLE),
-            ("make migrate", FINE),
-            ("DATABASE_URL=sqlite:///dev.db make test", FINE),
-        )
-        (variable,) = memory.solutions(NO_URL, action="make test")
-        assert variable.action == "DATABASE_URL=sqlite:///dev.db make test"
-        assert (variable.helped, variable.tried) == (1, 1)
-        assert memory.solutions(NO_TABLE)[0].action == "make migrate"
-
-
-def test_another_module_is_another_failure(place: Places) -> None:
-    missing = "exit code 1 after 0.2 s\nModuleNotFoundError: No module named '{}'".format
-    with Memory(place("brain")) as memory:
-        run(
-            memory,
-            ("python app.py", missing("requests")),
-            ("pip install requests", FINE),
-            ("python app.py", FINE),
-        )
-        finder = LessonFinder(memory._project)
-        numpy = read_shown_failure(missing("numpy"), "python app.py")
-        assert finder.tell_after(Situation(action="python app.py", failure=numpy)) == []
-        requests = read_shown_failure(missing("requests"), "python app.py")
-        (line,) = finder.tell_after(Situation(action="python app.py", failure=requests))
-        assert line.lesson.action == "pip install requests"
-        assert line.text.endswith(f"[{line.lesson.short_id}]")
-
-
-def test_two_names_say_that_the_name_does_not_matter(place: Places) -> None:
-    refused = (
-        "exit code 128 after 0.2 s\nfatal: The current branch {} has no upstream branch.".format
+def test_the_variable_cured_the_key_error_and_the_migration_the_table(memory: Memory) -> None:
+    run(
+        memory,
+        ("make test", NO_URL),
+        ("DATABASE_URL=sqlite:///dev.db make test", NO_TABLE),
+        ("make migrate", FINE),
+        ("DATABASE_URL=sqlite:///dev.db make test", FINE),
     )
-    with Memory(place("brain")) as memory:
-        for branch in ("cart", "mail"):
-            run(
-                memory,
-                ("git push", refused(branch)),
-                (f"git push --set-upstream origin {branch}", FINE),
-            )
-        failure = read_shown_failure(refused("tax"), "git push")
-        (line,) = LessonFinder(memory._project).tell_after(Situation("", "git push", failure))
-        assert line.lesson.action == "git push --set-upstream origin tax"
-        assert line.text.startswith("A like error (")
+    (variable,) = memory.solutions(NO_URL, action="make test")
+    assert variable.action == "DATABASE_URL=sqlite:///dev.db make test"
+    assert (variable.helped, variable.tried) == (1, 1)
+    assert memory.solutions(NO_TABLE)[0].action == "make migrate"
 
 
-def test_what_failed_last_is_said_before_it_unless_something_was_done(place: Places) -> None:
-    with Memory(place("brain")) as memory:
-        finder = LessonFinder(memory._project)
-        run(memory, ("make test", NO_URL))
-        (warning,) = finder.tell_before(Situation(action="make test"))
-        assert warning.text.startswith("It failed here when it last ran: KeyError: 'DATABASE_URL'")
-        assert finder.tell_before(Situation(action="make lint")) == []
-        assert finder.tell_before(Situation(action="make test", done=("make test",))) == []
-        cure = "DATABASE_URL=sqlite:///dev.db make test"
-        run(memory, ("make test", NO_URL), (cure, FINE))
-        assert finder.tell_before(Situation(action="make test", done=(cure,))) == []
-        run(memory, ("make test", FINE))
-        assert finder.tell_before(Situation(action="make test")) == []
+def test_another_module_is_another_failure(memory: Memory) -> None:
+    missing = "exit code 1 after 0.2 s\nModuleNotFoundError: No module named '{}'".format
+    failed, again = ("python app.py", missing("requests")), ("python app.py", FINE)
+    run(memory, failed, ("pip install requests", FINE), again)
+    finder = LessonFinder(memory._project)
+    numpy = read_shown_failure(missing("numpy"), "python app.py")
+    assert finder.tell_after(Situation(action="python app.py", failure=numpy)) == []
+    requests = read_shown_failure(missing("requests"), "python app.py")
+    (line,) = finder.tell_after(Situation(action="python app.py", failure=requests))
+    assert line.lesson.action == "pip install requests"
+    assert line.text.endswith(f"[{line.lesson.short_id}]")
 
 
-def test_a_condition_that_passes_is_no_reason_to_warn(place: Places) -> None:
+def test_two_names_say_that_the_name_does_not_matter(memory: Memory) -> None:
+    told = "exit code 128 after 0.2 s\nfatal: The current branch {} has no upstream branch."
+    refused = told.format
+    for branch in ("cart", "mail"):
+        cure = f"git push --set-upstream origin {branch}"
+        run(memory, ("git push", refused(branch)), (cure, FINE))
+    failure = read_shown_failure(refused("tax"), "git push")
+    (line,) = LessonFinder(memory._project).tell_after(Situation("", "git push", failure))
+    assert line.lesson.action == "git push --set-upstream origin tax"
+    assert line.text.startswith("A like error (")
+
+
+def test_what_failed_last_is_said_before_it_unless_something_was_done(memory: Memory) -> None:
+    finder = LessonFinder(memory._project)
+    run(memory, ("make test", NO_URL))
+    (warning,) = finder.tell_before(Situation(action="make test"))
+    assert warning.text.startswith("It failed here when it last ran: KeyError: 'DATABASE_URL'")
+    assert finder.tell_before(Situation(action="make lint")) == []
+    assert finder.tell_before(Situation(action="make test", done=("make test",))) == []
+    cure = "DATABASE_URL=sqlite:///dev.db make test"
+    run(memory, ("make test", NO_URL), (cure, FINE))
+    assert finder.tell_before(Situation(action="make test", done=(cure,))) == []
+    run(memory, ("make test", FINE))
+    assert finder.tell_before(Situation(action="make test")) == []
+
+
+def test_a_condition_that_passes_is_no_reason_to_warn(memory: Memory) -> None:
     taken = "exit code 1 after 0.1 s\nOSError: [Errno 98] Address already in use: 8000"
-    with Memory(place("brain")) as memory:
-        for _ in range(2):
-            run(memory, ("make serve", taken), ("make serve", FINE))
-        run(memory, ("make serve", taken))
-        assert LessonFinder(memory._project).tell_before(Situation(action="make serve")) == []
-        assert [lesson for lesson in memory.solutions(taken) if lesson.helped] == []
+    for _ in range(2):
+        run(memory, ("make serve", taken), ("make serve", FINE))
+    run(memory, ("make serve", taken))
+    assert LessonFinder(memory._project).tell_before(Situation(action="make serve")) == []
+    assert [lesson for lesson in memory.solutions(taken) if lesson.helped] == []
 
 
-def test_records_with_one_run_id_are_one_run(place: Places) -> None:
+def test_records_with_one_run_id_are_one_run(memory: Memory) -> None:
     session: dict[str, Any] = {"source": {"id": "terminal-1"}}
-    with Memory(place("brain")) as memory:
-        run(memory, ("npm run build", NO_URL), **session)
-        run(memory, ("npm ci", FINE), **session)
-        run(memory, ("npm run build", FINE), **session)
-        (lesson,) = memory.solutions(NO_URL)
-        assert (lesson.action, lesson.helped) == ("npm ci", 1)
-        assert memory.why(lesson.id[:4]).lesson == lesson
+    run(memory, ("npm run build", NO_URL), **session)
+    run(memory, ("npm ci", FINE), **session)
+    run(memory, ("npm run build", FINE), **session)
+    (lesson,) = memory.solutions(NO_URL)
+    assert (lesson.action, lesson.helped) == ("npm ci", 1)
+    assert memory.why(lesson.id[:4]).lesson == lesson
 
 
-def test_a_person_wins_whatever_the_counts(place: Places) -> None:
-    with Memory(place("brain")) as memory:
-        cure = ("rm -rf node_modules", "npm ci")
-        for _ in range(5):
-            run(memory, ("make test", NO_URL), (cure[0], FINE), ("make test", FINE))
-        run(memory, ("make test", NO_URL), (cure[1], FINE), ("make test", FINE))
-        often, seldom = memory.solutions(NO_URL)
-        assert (often.action, seldom.action) == cure
-        memory.wrong(often.short_id, "it hides the error")
-        assert [lesson.action for lesson in memory.solutions(NO_URL)] == [cure[1]]
-        memory.right(seldom.short_id)
-        assert memory.solutions(NO_URL)[0].verdict == "right"
-        memory.right(often.short_id)  # withdraws what the same person said before
-        assert {lesson.verdict for lesson in memory.solutions(NO_URL)} == {"right"}
-        memory.wrong(often.short_id, by="bea")  # between people, wrong stands
-        assert [lesson.action for lesson in memory.solutions(NO_URL)] == [cure[1]]
+def test_a_person_wins_whatever_the_counts(memory: Memory) -> None:
+    cure = ("rm -rf node_modules", "npm ci")
+    for _ in range(5):
+        run(memory, ("make test", NO_URL), (cure[0], FINE), ("make test", FINE))
+    run(memory, ("make test", NO_URL), (cure[1], FINE), ("make test", FINE))
+    often, seldom = memory.solutions(NO_URL)
+    assert (often.action, seldom.action) == cure
+    memory.wrong(often.short_id, "it hides the error")
+    assert [lesson.action for lesson in memory.solutions(NO_URL)] == [cure[1]]
+    memory.right(seldom.short_id)
+    assert memory.solutions(NO_URL)[0].verdict == "right"
+    memory.right(often.short_id)  # withdraws what the same person said before
+    assert {lesson.verdict for lesson in memory.solutions(NO_URL)} == {"right"}
+    memory.wrong(often.short_id, by="bea")  # between people, wrong stands
+    assert [lesson.action for lesson in memory.solutions(NO_URL)] == [cure[1]]
 
 
 def test_a_verdict_outlives_rebuild_and_goes_with_a_trusted_merge(place: Places) -> None:
@@ -143,45 +128,42 @@ def test_a_verdict_outlives_rebuild_and_goes_with_a_trusted_merge(place: Places)
         assert theirs.solutions(NO_URL) == []
 
 
-def test_what_is_forgotten_teaches_nothing(place: Places) -> None:
-    with Memory(place("brain")) as memory:
-        record_id = run(memory, ("make test", NO_URL), ("make clean", FINE), ("make test", FINE))
-        (lesson,) = memory.lessons()
-        memory.forget(record_id)
-        assert memory.lessons() == [] == memory.solutions(NO_URL)
-        with pytest.raises(UnknownLessonError, match="no lesson has an id that begins with"):
-            memory.why(lesson.short_id)
+def test_what_is_forgotten_teaches_nothing(memory: Memory) -> None:
+    record_id = run(memory, ("make test", NO_URL), ("make clean", FINE), ("make test", FINE))
+    (lesson,) = memory.lessons()
+    memory.forget(record_id)
+    assert memory.lessons() == [] == memory.solutions(NO_URL)
+    with pytest.raises(UnknownLessonError, match="no lesson has an id that begins with"):
+        memory.why(lesson.short_id)
 
 
-def test_archived_runs_and_sources_that_were_rolled_back_do_not_count(place: Places) -> None:
-    with Memory(place("brain")) as memory:
-        steps = (("make test", NO_URL), ("make clean", FINE), ("make test", FINE))
-        archived = run(memory, *steps)
-        memory.archive(archived, "no longer so")
-        run(memory, *steps, author="mallory")
-        assert memory.solutions(NO_URL)
-        memory.rollback("mallory", "it lied")
-        assert memory.solutions(NO_URL) == []
+def test_archived_runs_and_sources_that_were_rolled_back_do_not_count(memory: Memory) -> None:
+    steps = (("make test", NO_URL), ("make clean", FINE), ("make test", FINE))
+    archived = run(memory, *steps)
+    memory.archive(archived, "no longer so")
+    run(memory, *steps, author="mallory")
+    assert memory.solutions(NO_URL)
+    memory.rollback("mallory", "it lied")
+    assert memory.solutions(NO_URL) == []
 
 
-def test_what_is_done_in_every_run_is_no_cure(place: Places) -> None:
-    with Memory(place("brain")) as memory:
-        for number in range(30):
-            run(
-                memory,
-                ("git fetch", FINE),
-                (f"edit src/part{number}.py: x", ""),
-                ("git add .", FINE),
-            )
+def test_what_is_done_in_every_run_is_no_cure(memory: Memory) -> None:
+    for number in range(30):
         run(
             memory,
-            (
-                "make serve",
-                "exit code 1 after 0.1 s\nredis.ConnectionError: localhost:6379 refused",
-            ),
-            ("docker start redis", FINE),
             ("git fetch", FINE),
-            ("make serve", FINE),
+            (f"edit src/part{number}.py: x", ""),
+            ("git add .", FINE),
         )
-        best = memory.solutions("redis.ConnectionError: localhost:6379 refused")[0]
-        assert best.action == "docker start redis"
+    run(
+        memory,
+        (
+            "make serve",
+            "exit code 1 after 0.1 s\nredis.ConnectionError: localhost:6379 refused",
+        ),
+        ("docker start redis", FINE),
+        ("git fetch", FINE),
+        ("make serve", FINE),
+    )
+    best = memory.solutions("redis.ConnectionError: localhost:6379 refused")[0]
+    assert best.action == "docker start redis"

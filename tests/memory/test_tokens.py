@@ -5,7 +5,6 @@ over.
 from __future__ import annotations
 
 import sqlite3
-import subprocess
 import sys
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
@@ -23,6 +22,7 @@ from hardwon.errors import (
 )
 from hardwon.surfaces.gate import check_access
 from hardwon.trust.access import SCOPES, Caller, Scope
+from short import run_program
 
 
 class Clock:
@@ -52,17 +52,8 @@ def test_a_token_lets_its_bearer_in_as_its_name(memory: Memory) -> None:
 def test_nothing_else_lets_anybody_in(memory: Memory) -> None:
     _, secret = memory.tokens.create("ci")
     other = secret[:-1] + ("A" if secret[-1] != "A" else "B")
-    for wrong in (
-        "",
-        "x",
-        secret[:-1],
-        secret + "A",
-        other,
-        secret.upper(),
-        " " + secret,
-        "hwt_" + "0" * 12 + "_" + "A" * 43,
-        "\ud800",
-    ):
+    like_it = (secret[:-1], secret + "A", other, secret.upper(), " " + secret)
+    for wrong in ("", "x", *like_it, "hwt_" + "0" * 12 + "_" + "A" * 43, "\ud800"):
         assert memory.tokens.caller(wrong) is None, wrong
 
 
@@ -88,7 +79,7 @@ def test_it_is_over_at_once_when_it_is_revoked_also_by_another_process(memory: M
     _, secret = memory.tokens.create("ci")
     assert memory.tokens.caller(secret)
     code = f"from hardwon import Memory; Memory({memory.location!r}).tokens.revoke('ci')"
-    subprocess.run([sys.executable, "-c", code], check=True)
+    run_program(sys.executable, "-c", code)
     assert memory.tokens.caller(secret) is None
 
 

@@ -333,25 +333,12 @@ def calls(memory: Memory, odd: Any, folder: Path) -> Iterator[Call]:
     envelope = "author source timestamp tags related_files git_commit git_branch failure_hash"
     filters = "kind outcome tool task_id status tag project author since until path limit"
     fact = {"content": "x", "fact_type": "error"}
-    yield from with_odd(
-        "remember",
-        memory.remember,
-        "content outcome tool summary task_type cls self mine",
-        odd,
-        **code,
-    )
-    yield from with_odd(
-        "fact", memory.record_fact, f"content fact_type confidence entities {envelope}", odd, **fact
-    )
-    yield from with_odd(
-        "run",
-        memory.record_trajectory,
-        "task steps final_reward",
-        odd,
-        task="t",
-        steps=[],
-        final_reward=0,
-    )
+    names = "content outcome tool summary task_type cls self mine"
+    yield from with_odd("remember", memory.remember, names, odd, **code)
+    names = f"content fact_type confidence entities {envelope}"
+    yield from with_odd("fact", memory.record_fact, names, odd, **fact)
+    names, ran = "task steps final_reward", {"task": "t", "steps": [], "final_reward": 0}
+    yield from with_odd("run", memory.record_trajectory, names, odd, **ran)
     episode = "task_id score steps trajectory_summary mistakes successes mistake_cards"
     yield from with_odd("episode", memory.record_episode, episode, odd, task_id="t", score=0)
     applied = {"issue": {}, "fix_success": True, "verification_success": True}
@@ -387,9 +374,8 @@ def test_no_input_gets_a_foreign_error(
         except HardwonError as error:
             refusals.append(str(error))
         except Exception as error:
-            raise AssertionError(
-                f"{name} with {type(odd).__name__}: {type(error).__name__}: {error}"
-            ) from error
+            told = f"{name} with {type(odd).__name__}: {type(error).__name__}: {error}"
+            raise AssertionError(told) from error
     assert len(refusals) > 10
     assert all(refusals)
     assert memory.doctor().ok

@@ -86,10 +86,8 @@ def is_linear(run: Callable[[str], object], recipe: Recipe) -> bool:
 def make_attacks() -> list[tuple[UsedPattern, list[Recipe]]]:
     """Every pattern, and what it is attacked with."""
     rng = random.Random(seed_of_the_run())
-    return [
-        (used, Attacker(used.pattern).make_recipes(BY_CHANCE, rng))
-        for used in find_patterns(*ROOMS)
-    ]
+    patterns = find_patterns(*ROOMS)
+    return [(used, Attacker(used.pattern).make_recipes(BY_CHANCE, rng)) for used in patterns]
 
 
 def test_every_pattern_takes_linear_time_for_texts_that_are_made_to_slow_it_down() -> None:
@@ -141,11 +139,8 @@ NO_READERS: Final = {
 def test_every_function_that_reads_a_text_takes_linear_time() -> None:
     rng, faults = random.Random(seed_of_the_run()), []
     from_patterns = [recipe for _, recipes in make_attacks() for recipe in recipes]
-    readers = [
-        reader
-        for reader in find_readers(*ROOMS)
-        if reader.name.rpartition(" ")[2] not in NO_READERS
-    ]
+    every = find_readers(*ROOMS)
+    readers = [reader for reader in every if reader.name.rpartition(" ")[2] not in NO_READERS]
     for reader in (*readers, *MORE_READERS):
         recipes = [*UNLIKE_A_PATTERN, *rng.sample(from_patterns, 2_000 if TORTURE else 100)]
         if fault := find_fault(reader.run, recipes, 0.001):
@@ -166,9 +161,8 @@ FREEZING: Final = {
 @pytest.mark.parametrize("text", FREEZING.values(), ids=FREEZING)
 def test_a_fact_of_twenty_kilobytes_is_answered_at_once(text: str, server: Served) -> None:
     started = time.process_time()
-    answer = server.client("write").post(
-        server.at("/facts"), json={"content": text, "fact_type": "error"}
-    )
+    fact = {"content": text, "fact_type": "error"}
+    answer = server.client("write").post(server.at("/facts"), json=fact)
     assert answer.status_code == 200
     assert time.process_time() - started < 1
 

@@ -4,8 +4,6 @@ more than that.
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from cases import each
@@ -45,41 +43,33 @@ def test_other_words_for_an_outcome_mean_it(word: str, outcome: str) -> None:
     assert answered("recall", "something", "--outcome", word)[0]["record"]["outcome"] == outcome
 
 
-def test_tools_and_types_take_free_words(tmp_path: Path) -> None:
-    with Memory(tmp_path / "brain") as memory:
-        kept = memory.remember("apt said no", "failure", "apt-get", error_type="no mirror")
-        memory.remember("apt worked at last", "success", "apt-get")
-        assert (kept.tool, kept.extra["error_type"], kept.unrouted) == (
-            "apt-get",
-            "no mirror",
-            None,
-        )
-        assert [
-            hit.record.id for hit in memory.recall("apt", tool="apt-get", outcome="failure")
-        ] == [kept.id]
-        assert memory.odds(tool="apt-get").attempts == 2
-        names = {each.name: each.count for each in memory.topology().branches[0].branches}
-        assert names == {"tool=apt-get": 1}
-        memory.remember("apt failed again", "failure", "apt-get", error_type="no mirror")
-        assert memory.topology().count == 3, "what was counted before is counted anew"
-        assert memory.doctor().ok
-        assert memory.rebuild() == 0
+def test_tools_and_types_take_free_words(memory: Memory) -> None:
+    kept = memory.remember("apt said no", "failure", "apt-get", error_type="no mirror")
+    memory.remember("apt worked at last", "success", "apt-get")
+    assert (kept.tool, kept.extra["error_type"], kept.unrouted) == ("apt-get", "no mirror", None)
+    hits = memory.recall("apt", tool="apt-get", outcome="failure")
+    assert [hit.record.id for hit in hits] == [kept.id]
+    assert memory.odds(tool="apt-get").attempts == 2
+    names = {each.name: each.count for each in memory.topology().branches[0].branches}
+    assert names == {"tool=apt-get": 1}
+    memory.remember("apt failed again", "failure", "apt-get", error_type="no mirror")
+    assert memory.topology().count == 3, "what was counted before is counted anew"
+    assert memory.doctor().ok
+    assert memory.rebuild() == 0
 
 
-def test_everything_that_is_wrong_is_told_in_one_message(tmp_path: Path) -> None:
-    with Memory(tmp_path / "brain") as memory, pytest.raises(InvalidInputError) as caught:
+def test_everything_that_is_wrong_is_told_in_one_message(memory: Memory) -> None:
+    with pytest.raises(InvalidInputError) as caught:
         memory.remember("x", "triumph", tags=[3])  # type: ignore[arg-type]
     assert [problem.field for problem in caught.value.problems] == ["outcome", "tags.0"]
-    with Memory(tmp_path / "brain") as memory, pytest.raises(InvalidInputError) as caught:
+    with pytest.raises(InvalidInputError) as caught:
         memory.remember(" ", "triumph", recalled="no list", author="")  # type: ignore[arg-type]
     told = [problem.field for problem in caught.value.problems]
     assert told == ["recalled", "content", "outcome", "author"]
-    with Memory(tmp_path / "brain") as memory, pytest.raises(InvalidInputError) as caught:
+    with pytest.raises(InvalidInputError) as caught:
         memory.record_episode("", 7, mistakes="no list", mistake_cards=3)  # type: ignore[arg-type]
     told = [problem.field for problem in caught.value.problems]
     assert told == ["task_id", "score", "mistakes", "mistake_cards"]
     said = refused("remember", "x", "--outcome", "triumph")
-    assert (
-        said
-        == "outcome: 'triumph' is not allowed; allowed: one of success, failure, learning, interaction"
-    )
+    allowed = "one of success, failure, learning, interaction"
+    assert said == f"outcome: 'triumph' is not allowed; allowed: {allowed}"

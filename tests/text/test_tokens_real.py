@@ -40,26 +40,16 @@ def _blingfire(name: str) -> Counted:
         data = text.encode("utf-8", "replace")
         room = 4 * len(data) + 16
         ids = (ctypes.c_int32 * room)()
-        return int(
-            blingfire.blingfire.TextToIds(
-                ctypes.c_void_p(model),
-                ctypes.c_char_p(data),
-                ctypes.c_int(len(data)),
-                ids,
-                ctypes.c_int(room),
-                0,
-            )
-        )
+        text_and_length = ctypes.c_char_p(data), ctypes.c_int(len(data))
+        take = blingfire.blingfire.TextToIds
+        return int(take(ctypes.c_void_p(model), *text_and_length, ids, ctypes.c_int(room), 0))
 
     return count
 
 
 def _llama() -> Counted:
-    found = [
-        file
-        for file in files("wordllama") or []
-        if file.name == "l2_supercat_tokenizer_config.json"
-    ]
+    name = "l2_supercat_tokenizer_config.json"
+    found = [file for file in files("wordllama") or [] if file.name == name]
     tokenizer = tokenizers.Tokenizer.from_file(str(found[0].locate()))
     assert tokenizer.get_vocab_size() >= 30_000
     return lambda text: len(tokenizer.encode(text, add_special_tokens=False).ids)

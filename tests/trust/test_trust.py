@@ -206,46 +206,43 @@ def test_a_merged_memory_is_a_stranger(place: Places) -> None:
         assert memory.merge(stranger).added == 0
 
 
-def test_undo_takes_a_merge_back(place: Places) -> None:
+def test_undo_takes_a_merge_back(memory: Memory, place: Places) -> None:
     planted, other = plant(place("theirs"))
-    with Memory(place("mine")) as memory:
-        done = memory.merge(place("theirs"))
-        memory.verify(other, "human_approval", author="ann")
-        assert done.decision
-        memory.undo(done.decision)
-        assert status(memory, planted) == "archived"
-        assert status(memory, other) == "verified", "somebody here vouches for it"
-        assert not [hit for hit in memory.recall("curl root") if hit.record.id == planted]
+    done = memory.merge(place("theirs"))
+    memory.verify(other, "human_approval", author="ann")
+    assert done.decision
+    memory.undo(done.decision)
+    assert status(memory, planted) == "archived"
+    assert status(memory, other) == "verified", "somebody here vouches for it"
+    assert not [hit for hit in memory.recall("curl root") if hit.record.id == planted]
 
 
-def test_who_is_trusted_is_believed(place: Places) -> None:
+def test_who_is_trusted_is_believed(memory: Memory, place: Places) -> None:
     planted, _ = plant(place("theirs"))
-    with Memory(place("mine")) as memory:
-        ours = memory.record_fact("The harbour opens at six.", "observation", author="ann")
-        memory.merge(place("theirs"))
-        assert status(memory, planted) == "hypothesis"
-        done = memory.merge(place("theirs"), trust=True)
-        assert (done.left, done.decision) == ([], None)
-        assert status(memory, planted) == "published"
-        assert not memory.recall("harbour"), "and ann is rolled back"
-        assert status(memory, ours.id) == "hypothesis"
-        with pytest.raises(InvalidInputError, match="trust"):
-            memory.merge(place("theirs"), trust="maria")  # type: ignore[arg-type]
+    ours = memory.record_fact("The harbour opens at six.", "observation", author="ann")
+    memory.merge(place("theirs"))
+    assert status(memory, planted) == "hypothesis"
+    done = memory.merge(place("theirs"), trust=True)
+    assert (done.left, done.decision) == ([], None)
+    assert status(memory, planted) == "published"
+    assert not memory.recall("harbour"), "and ann is rolled back"
+    assert status(memory, ours.id) == "hypothesis"
+    with pytest.raises(InvalidInputError, match="trust"):
+        memory.merge(place("theirs"), trust="maria")  # type: ignore[arg-type]
 
 
-def test_look_alikes_of_a_name_are_one_source(place: Places) -> None:
+def test_look_alikes_of_a_name_are_one_source(memory: Memory) -> None:
     full_width = "\uff41\uff4e\uff4e"  # ann, as wide as Chinese characters
-    with Memory(place("a")) as memory:
-        kept = memory.record_fact("The build needs make.", "observation", author=full_width)
-        assert kept.metadata.source.author == "ann"
-        metadata = {"source": {"author": full_width}}
-        fact = Fact(content="It needs cmake.", fact_type="observation", metadata=metadata)
-        added = memory.get(memory.add(fact))
-        assert added is not None
-        assert added.metadata.source.author == "ann"
-        assert memory.tokens.create(full_width).token.name == "ann"
-        with pytest.raises(InvalidInputError):
-            memory.tokens.create("\uff48ardwon")
+    kept = memory.record_fact("The build needs make.", "observation", author=full_width)
+    assert kept.metadata.source.author == "ann"
+    metadata = {"source": {"author": full_width}}
+    fact = Fact(content="It needs cmake.", fact_type="observation", metadata=metadata)
+    added = memory.get(memory.add(fact))
+    assert added is not None
+    assert added.metadata.source.author == "ann"
+    assert memory.tokens.create(full_width).token.name == "ann"
+    with pytest.raises(InvalidInputError):
+        memory.tokens.create("\uff48ardwon")
 
 
 def test_rebuild_does_not_count_that_an_author_repeats_an_imported_fact(tmp_path: Path) -> None:
@@ -261,7 +258,9 @@ def test_rebuild_does_not_count_that_an_author_repeats_an_imported_fact(tmp_path
         assert memory.doctor().ok
 
 
-def test_who_said_it_elsewhere_is_nobody_here(place: Places, tmp_path: Path) -> None:
+def test_who_said_it_elsewhere_is_nobody_here(
+    memory: Memory, place: Places, tmp_path: Path
+) -> None:
     file = tmp_path / "theirs.jsonl"
     with Memory(place("theirs")) as stranger:
         for _ in range(3):
@@ -269,68 +268,66 @@ def test_who_said_it_elsewhere_is_nobody_here(place: Places, tmp_path: Path) -> 
         fact = stranger.record_fact("Deploys need a token.", "observation", author="ann")
         stranger.record_fix(ISSUE, True, True, fix_commands=["curl x | sh"], author="ann")
         stranger.export(file)
-    with Memory(place("mine")) as memory:
-        own = memory.record_fact("The shop opens at six.", "observation", author="ann")
-        memory.record_fix(ISSUE, True, True, fix_commands=["systemctl restart m"], author="ann")
-        memory.load(file)
-        theirs = memory.get(fact.id)
-        assert theirs
-        assert (theirs.metadata.source.author, theirs.said_by) == ("ann", "ann via import")
-        assert memory.stats().by_author == {"ann": 2, "ann via import": 5}
-        assert memory.recall("deploys need a token")[0].author == "ann via import"
-        assert "ann via import" in str(memory.context("deploys need a token"))
-        structured, _ = make_answer(TOOLS["show"], theirs)
-        assert "'author': 'ann via import'" in str(structured), "what a model reads tells it"
-        (came,) = [each.event for each in memory.audit(fact.id) if each.kind == "imported"]
-        assert came
-        assert came.reason == "from theirs.jsonl"
-        shared = memory.export(tmp_path / "again.jsonl")
-        told = (tmp_path / "again.jsonl").read_text()
-        assert (shared, "via import" in told) == (7, False), "its author is never rewritten"
-        sources = {strategy.sources for strategy in memory.fixes.strategies("TIMEOUT")}
-        assert sources == {("ann",), ("ann via import",)}
+    own = memory.record_fact("The shop opens at six.", "observation", author="ann")
+    memory.record_fix(ISSUE, True, True, fix_commands=["systemctl restart m"], author="ann")
+    memory.load(file)
+    theirs = memory.get(fact.id)
+    assert theirs
+    assert (theirs.metadata.source.author, theirs.said_by) == ("ann", "ann via import")
+    assert memory.stats().by_author == {"ann": 2, "ann via import": 5}
+    assert memory.recall("deploys need a token")[0].author == "ann via import"
+    assert "ann via import" in str(memory.context("deploys need a token"))
+    structured, _ = make_answer(TOOLS["show"], theirs)
+    assert "'author': 'ann via import'" in str(structured), "what a model reads tells it"
+    (came,) = [each.event for each in memory.audit(fact.id) if each.kind == "imported"]
+    assert came
+    assert came.reason == "from theirs.jsonl"
+    shared = memory.export(tmp_path / "again.jsonl")
+    told = (tmp_path / "again.jsonl").read_text()
+    assert (shared, "via import" in told) == (7, False), "its author is never rewritten"
+    sources = {strategy.sources for strategy in memory.fixes.strategies("TIMEOUT")}
+    assert sources == {("ann",), ("ann via import",)}
 
-        def found(author: str) -> set[str]:
-            return {record.id for record in memory.browse(author=author, kind="fact")}
+    def found(author: str) -> set[str]:
+        return {record.id for record in memory.browse(author=author, kind="fact")}
 
-        assert found("ann") == {own.id, fact.id}, "a name means both"
-        assert found("ann via import") == {fact.id}
-        decision = memory.rollback("ann via import")
-        assert [hit.record.id for hit in memory.recall("deploys token shop opens")] == [own.id]
-        assert [each.sources for each in memory.fixes.strategies("TIMEOUT")] == [("ann",)]
-        assert len(memory.similar_issues(ISSUE).exact) == 1
-        memory.undo(decision.id)
-        decision = memory.rollback("ann")
-        assert not memory.recall("deploys token shop opens")
-        assert not memory.fixes.strategies("TIMEOUT")
-        memory.undo(decision.id)
-        memory.verify(fact.id, "human_approval", author="bob")
-        kept = memory.get(fact.id)
-        assert kept
-        assert (kept.said_by, kept.metadata.validation.status) == ("ann via import", "verified")
-        assert memory.rebuild() == 0
-        assert wrong_with(memory) == []
-        for name in ("ann via import", "\uff41nn via import"):
-            with pytest.raises(InvalidInputError, match="via import"):
-                memory.record_fact("Of nobody.", "observation", author=name)
-            with pytest.raises(InvalidInputError, match="via import"):
-                memory.tokens.create(name)
+    assert found("ann") == {own.id, fact.id}, "a name means both"
+    assert found("ann via import") == {fact.id}
+    decision = memory.rollback("ann via import")
+    assert [hit.record.id for hit in memory.recall("deploys token shop opens")] == [own.id]
+    assert [each.sources for each in memory.fixes.strategies("TIMEOUT")] == [("ann",)]
+    assert len(memory.similar_issues(ISSUE).exact) == 1
+    memory.undo(decision.id)
+    decision = memory.rollback("ann")
+    assert not memory.recall("deploys token shop opens")
+    assert not memory.fixes.strategies("TIMEOUT")
+    memory.undo(decision.id)
+    memory.verify(fact.id, "human_approval", author="bob")
+    kept = memory.get(fact.id)
+    assert kept
+    assert (kept.said_by, kept.metadata.validation.status) == ("ann via import", "verified")
+    assert memory.rebuild() == 0
+    assert wrong_with(memory) == []
+    for name in ("ann via import", "\uff41nn via import"):
+        with pytest.raises(InvalidInputError, match="via import"):
+            memory.record_fact("Of nobody.", "observation", author=name)
+        with pytest.raises(InvalidInputError, match="via import"):
+            memory.tokens.create(name)
 
 
-def test_trust_makes_what_came_before_count_as_recorded_here(place: Places) -> None:
+def test_trust_makes_what_came_before_count_as_recorded_here(memory: Memory, place: Places) -> None:
     with Memory(place("theirs")) as stranger:
         claimed = attempt(stranger, ok=True, author="ann")
-    with Memory(place("mine")) as memory:
-        arrival = memory.merge(place("theirs")).decision
-        assert arrival
-        assert memory.stats().by_author == {"ann via import": 1}
-        memory.merge(place("theirs"), trust=True)
-        assert memory.stats().by_author == {"ann": 1}
-        assert wrong_with(memory) == [], "what it taught is counted under the other name"
-        memory.merge(place("theirs"), trust=True)
-        assert len([each for each in memory.audit(claimed) if each.kind == "undone"]) == 1
-        memory.undo(arrival)
-        assert status(memory, claimed) == "hypothesis"
+    arrival = memory.merge(place("theirs")).decision
+    assert arrival
+    assert memory.stats().by_author == {"ann via import": 1}
+    memory.merge(place("theirs"), trust=True)
+    assert memory.stats().by_author == {"ann": 1}
+    assert wrong_with(memory) == [], "what it taught is counted under the other name"
+    memory.merge(place("theirs"), trust=True)
+    assert len([each for each in memory.audit(claimed) if each.kind == "undone"]) == 1
+    memory.undo(arrival)
+    assert status(memory, claimed) == "hypothesis"
 
 
 ISSUE = {"model": "m", "issue_type": "TIMEOUT", "description": "no answer within a minute"}
