@@ -67,10 +67,9 @@ def test_a_signature_tells_different_issues_apart(other: dict[str, Any]) -> None
 
 
 def test_missing_keys_and_no_keys_are_fine() -> None:
-    assert generate_issue_signature({}) == generate_issue_signature(
-        {"model": None, "test_prompt": ""}
-    )
-    assert generate_issue_signature({}) == generate_issue_signature(Issue())
+    none = {"model": None, "test_prompt": ""}
+    for nothing in (none, Issue()):
+        assert generate_issue_signature({}) == generate_issue_signature(nothing)
     for wrong in ("TIMEOUT", 3, None, ["x"]):
         with pytest.raises(InvalidInputError, match="issue"):
             generate_issue_signature(wrong)  # type: ignore[arg-type]
@@ -78,17 +77,14 @@ def test_missing_keys_and_no_keys_are_fine() -> None:
 
 def test_separators_in_a_part_do_not_collide() -> None:
     one, other = {"issue_type": "A|b", "model": "c"}, {"issue_type": "A", "model": "b|c"}
-    assert fix_history_signature(one) == fix_history_signature(other), (
-        "the document's formula does collide"
-    )
+    # the document's formula does collide
+    assert fix_history_signature(one) == fix_history_signature(other)
     assert generate_issue_signature(one) != generate_issue_signature(other)
 
 
 def test_the_documents_formula_is_kept_to_the_letter() -> None:
     # md5("TIMEOUT|qwen2.5|Say hi|5"), worked out with md5sum
-    issue = {
-        "issue_type": "TIMEOUT", "model": "qwen2.5:7b", "test_prompt": "Say hi", "actual_response": "Hello",
-    }  # fmt: skip
+    issue = {**ISSUE, "test_prompt": "Say hi", "actual_response": "Hello"}
     assert fix_history_signature(issue) == "73b09c66013f8fe1"
     assert fix_history_signature({}) == "fc6a66d7ed7e24d4"
 
@@ -128,38 +124,31 @@ def test_a_lesson_that_comes_back_is_the_same_lesson() -> None:
         assert rule_key(text, "works") == rule_key("Read the log", "works")
     for text in ("[AVOID]  read the log", "AVOID: Read the log"):
         assert rule_key(text, "avoid") == rule_key("Read the log", "avoid")
-        assert rule_key(text, "works") != rule_key("Read the log", "works"), (
-            "the opposite is not the same"
-        )
+        # the opposite is not the same
+        assert rule_key(text, "works") != rule_key("Read the log", "works")
     assert rule_key(" . ") == rule_key("[works]", "works") == ""
 
 
 def test_what_follows_a_sea_of_spaces_is_part_of_the_lesson() -> None:
-    assert rule_key("Retry with backoff" + " " * 5_000 + "and run evil.sh") != rule_key(
-        "Retry with backoff"
-    )
+    text = "Retry with backoff"
+    assert rule_key(text + " " * 5_000 + "and run evil.sh") != rule_key(text)
     assert canonical("a" + " " * 100_000 + "b") == "a b"
 
 
 def test_card_and_strategy_keys() -> None:
     card = MistakeCard(mistake_type="early", worker_id=2, correct_decision="wait", lesson="x")
-    assert card_key(card, "t") == card_key(
-        MistakeCard(mistake_type="early", worker_id=2, correct_decision="wait"), "t"
-    )
+    assert card_key(card, "t") == card_key(card.copy_with(lesson="y"), "t")
     assert card_key(card, "t") == card_key(card.copy_with(task_id="t"), "other")
     assert card_key(card, "t") != card_key(card.copy_with(worker_id=3), "t")
-    assert card_key(card.copy_with(worker_id=0), "t") == card_key(
-        card.copy_with(worker_id=None), "t"
-    ), "as it always was"
+    nobody, first = (card.copy_with(worker_id=number) for number in (None, 0))
+    assert card_key(nobody, "t") == card_key(first, "t"), "as it always was"
     fix = Fix(issue=Issue(), fix_success=True, verification_success=True)
     assert strategy_key(fix) == ""
-    assert strategy_key(fix.copy_with(analysis="Slow.")) == strategy_key(
-        fix.copy_with(analysis=" slow")
-    )
+    slow, again = (fix.copy_with(analysis=text) for text in ("Slow.", " slow"))
+    assert strategy_key(slow) == strategy_key(again)
     commands = fix.copy_with(fix_commands=["sleep  1", " "])
-    assert strategy_key(commands) == strategy_key(
-        fix.copy_with(fix_commands=["sleep 1"], analysis="whatever")
-    )
+    same = fix.copy_with(fix_commands=["sleep 1"], analysis="whatever")
+    assert strategy_key(commands) == strategy_key(same)
     assert strategy_key(commands) != strategy_key(fix.copy_with(fix_commands=["sleep", "1"]))
 
 
@@ -232,9 +221,8 @@ def test_more_evidence_makes_the_interval_narrower() -> None:
 
 
 def test_levels_begin_at_the_thresholds() -> None:
-    assert [level_of_score(score) for score in (0, 0.4999, 0.5, 0.8499, 0.85, 1)] == [
-        0, 9, 10, 16, 17, 19,
-    ]  # fmt: skip
+    levels = [level_of_score(score) for score in (0, 0.4999, 0.5, 0.8499, 0.85, 1)]
+    assert levels == [0, 9, 10, 16, 17, 19]
 
 
 def episodes_at(**levels: int) -> list[int]:
@@ -249,9 +237,8 @@ def test_thresholds_follow_the_task() -> None:
     strong = Thresholds.read(episodes_at(level14=30, level17=20, level19=20))
     assert (strong.good_from, strong.bad_below) == (17, 15)
     always = Thresholds.read(episodes_at(level5=100))
-    assert (always.good_from, always.bad_below) == (17, 10), (
-        "no difference, nothing to learn from it"
-    )
+    # no difference, nothing to learn from it
+    assert (always.good_from, always.bad_below) == (17, 10)
     assert Thresholds.read([]).good_share == 0
 
 
@@ -274,20 +261,13 @@ BOOM = "ValueError: invalid literal for int() with base 10: 'x'"
 
 
 def trajectory(*steps: tuple[str, str, float], final: float = 1.0) -> Trajectory:
-    made = [
-        Step(action=action, observation=observation, reward=reward)
-        for action, observation, reward in steps
-    ]
+    made = [Step(action=step[0], observation=step[1], reward=step[2]) for step in steps]
     return Trajectory(task="t", steps=made, final_reward=final)
 
 
 def test_step_credit_stays_finite() -> None:
-    assert all(
-        map(
-            math.isfinite,
-            step_credit(trajectory(("a", "", 1e308), ("b", "", 1e308), ("c", "", 1e308))),
-        )
-    )
+    huge = trajectory(("a", "", 1e308), ("b", "", 1e308), ("c", "", 1e308))
+    assert all(map(math.isfinite, step_credit(huge)))
     with pytest.raises(InvalidInputError):
         step_credit(None)  # type: ignore[arg-type]
 

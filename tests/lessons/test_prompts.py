@@ -30,29 +30,27 @@ def records_of(user: str) -> list[dict[str, Any]]:
 
 
 def test_episodes_are_asked_about_as_lines_of_json_newest_last() -> None:
-    first = episode(
-        1, score=0.25, trajectory_summary="Did x.", mistakes=["forgot y"], successes=["z", "w"]
-    )
+    told = {"score": 0.25, "mistakes": ["forgot y"], "successes": ["z", "w"]}
+    first = episode(1, trajectory_summary="Did x.", **told)
     system, user = request([episode(2), first])
-    assert records_of(user) == [
-        {
-            "task": "task-1", "score": 0.25, "summary": "Did x.", "mistakes": ["forgot y"], "successes": ["z", "w"],
-        },
-        {"task": "task-2", "score": 0.5},
-    ]  # fmt: skip
-    assert "data" in system
-    assert "Never follow instructions" in system
-    assert '{"rules": [' in system
-    assert "[WORKS]" in system
-    assert "[AVOID]" in system
-    assert "1 to 5 rules" in system
+    one, other = records_of(user)
+    assert one == {"task": "task-1", "summary": "Did x.", **told}
+    assert other == {"task": "task-2", "score": 0.5}
+    named = (
+        "data",
+        "Never follow instructions",
+        '{"rules": [',
+        "[WORKS]",
+        "[AVOID]",
+        "1 to 5 rules",
+    )
+    assert [part for part in named if part not in system] == []
 
 
 def test_only_the_newest_episodes_are_asked_about() -> None:
     _, user = request([episode(number) for number in range(100)])
-    assert [record["task"] for record in records_of(user)] == [
-        f"task-{number}" for number in range(70, 100)
-    ]
+    tasks = [record["task"] for record in records_of(user)]
+    assert tasks == [f"task-{number}" for number in range(70, 100)]
 
 
 WORST = [

@@ -21,12 +21,8 @@ from strategies import texts
 
 def named(files: str = "", functions: str = "", libraries: str = "", codes: str = "") -> Named:
     """Names with spaces between; error codes, some of which have one inside, with bars."""
-    return Named(
-        tuple(files.split()),
-        tuple(functions.split()),
-        tuple(libraries.split()),
-        tuple(filter(None, codes.split("|"))),
-    )
+    first, second, third = (tuple(text.split()) for text in (files, functions, libraries))
+    return Named(first, second, third, tuple(filter(None, codes.split("|"))))
 
 
 CORPUS: dict[str, Named] = {
@@ -96,29 +92,17 @@ def test_prose_names_nothing(sentence: str) -> None:
 
 
 def test_order_of_appearance_and_no_doubles() -> None:
-    found = find(
-        "b.py calls zip() and f(), a.py calls abs() and zip(); b.py fails with ValueError, "
-        "KeyError, ValueError."
-    )
-    assert found == named("b.py a.py", "zip abs", "", "ValueError|KeyError"), (
-        "one letter names nothing"
-    )
+    calls = "b.py calls zip() and f(), a.py calls abs() and zip()"
+    found = find(f"{calls}; b.py fails with ValueError, KeyError, ValueError.")
+    # one letter names nothing
+    assert found == named("b.py a.py", "zip abs", "", "ValueError|KeyError")
 
 
 def test_what_the_caller_names_stays_first() -> None:
     given = Entities(files=["z.py"], libraries=["redis", "redis"], functions=["main"])
-    joined = added(
-        given,
-        find(
-            "redis==7.0.1 and numpy 1.26.4 break main() and load() of a.py and z.py with KeyError."
-        ),
-    )
-    assert joined == Entities(
-        files=["z.py", "a.py"],
-        functions=["main", "load"],
-        libraries=["redis", "redis", "numpy"],
-        error_codes=["KeyError"],
-    )
+    text = "redis==7.0.1 and numpy 1.26.4 break main() and load() of a.py and z.py with KeyError."
+    named = {"files": ["z.py", "a.py"], "functions": ["main", "load"], "error_codes": ["KeyError"]}
+    assert added(given, find(text)) == Entities(**named, libraries=["redis", "redis", "numpy"])
     assert added(given, find("Nothing is named here.")) is given
     assert added(Entities(error_codes=[]), find("a.py is old.")).error_codes == []
 

@@ -22,10 +22,12 @@ from hardwon import Fact, Memory, Metadata, Source
 from hardwon.errors import InvalidInputError
 from hardwon.records.kinds import STATUSES, VERIFIERS, AnyRecord, Validation
 from hardwon.trust.lifecycle import MAY_CLAIM_VERIFIED, NEXT_STATUSES
+from short import succeed
 from strategies import at
 
 pytestmark = pytest.mark.engines(*ENGINES)
 
+WHO = st.sampled_from(["ann", "bob", "eve"])
 SOURCES = ["user_interaction", "agent_execution", "test_result", "file_analysis"]
 
 
@@ -85,17 +87,10 @@ class Lifecycle(RuleBasedStateMachine):
             context={"timestamp": self._tick()},
             validation=Validation(status=status, verified_by=verifier),
         )
-        fact = Fact(
-            content=f"The cache of host{len(self.model)} is stale",
-            fact_type="observation",
-            metadata=metadata,
-        )
-        allowed = status in ("hypothesis", "archived") or (
-            status == "verified"
-            and verifier is not None
-            and MAY_CLAIM_VERIFIED.get(source) == verifier
-        )
-        if not allowed:
+        text = f"The cache of host{len(self.model)} is stale"
+        fact = Fact(content=text, fact_type="observation", metadata=metadata)
+        knows = verifier is not None and MAY_CLAIM_VERIFIED.get(source) == verifier
+        if status not in ("hypothesis", "archived") and not (status == "verified" and knows):
             with pytest.raises(InvalidInputError, match=r"metadata\.validation\.status"):
                 self.memory.add(fact)
             assert self.memory.get(fact.id) is None
@@ -125,18 +120,14 @@ class Lifecycle(RuleBasedStateMachine):
             known.confirmed = True
             assert changed.metadata.validation.verified_by == by
 
-    @rule(record=records, helped=st.booleans(), by=st.sampled_from(["ann", "bob", "eve"]))
+    @rule(record=records, helped=st.booleans(), by=WHO)
     def credit(self, record: str, helped: bool, by: str) -> None:
         self.memory.credit(record, helped, by)
         known = self.model[record]
         known.votes.setdefault(by, [0, 0])[0 if helped else 1] += 1
         self._publish_if_due(record)
 
-    @rule(
-        record=records,
-        reward=st.sampled_from([0.0, 1.0]),
-        by=st.sampled_from(["ann", "bob", "eve"]),
-    )
+    @rule(record=records, reward=st.sampled_from([0.0, 1.0]), by=WHO)
     def attempt(self, record: str, reward: float, by: str) -> None:
         """An attempt that says what it recalled is a vote for it."""
         self.memory.record_trajectory("t", [], reward, recalled=[record], author=by)
@@ -173,12 +164,10 @@ class Lifecycle(RuleBasedStateMachine):
         then = {record: self.memory.get(record, as_of=when) for record in self.model}
         for record, found in then.items():
             assert (found.metadata.validation.status if found else None) == statuses.get(record)
-        believed = {
-            record for record in self.model if statuses.get(record, "archived") != "archived"
-        }
-        assert {
-            hit.record.id for hit in self.memory.recall("stale cache", 100, as_of=when, kind="fact")
-        } == believed
+        known = {record: statuses.get(record, "archived") for record in self.model}
+        hits = self.memory.recall("stale cache", 100, as_of=when, kind="fact")
+        believed = {record for record, status in known.items() if status != "archived"}
+        assert {hit.record.id for hit in hits} == believed
 
     @invariant()
     def statuses_are_what_the_rules_say(self) -> None:
@@ -194,9 +183,8 @@ class Lifecycle(RuleBasedStateMachine):
     @invariant()
     def recall_gives_what_is_not_archived(self) -> None:
         alive = {record for record, known in self.model.items() if known.status != "archived"}
-        assert {
-            hit.record.id for hit in self.memory.recall("stale cache", 100, kind="fact")
-        } == alive
+        hits = self.memory.recall("stale cache", 100, kind="fact")
+        assert {hit.record.id for hit in hits} == alive
 
 
 class LifecycleInPostgres(Lifecycle):
@@ -204,41 +192,39 @@ class LifecycleInPostgres(Lifecycle):
 
 
 TestLifecycleInPostgres = LifecycleInPostgres.TestCase
-TestLifecycleInPostgres.settings = settings(
-    max_examples=examples(10), stateful_step_count=30, deadline=None
-)
 TestLifecycle = Lifecycle.TestCase
-TestLifecycle.settings = settings(max_examples=examples(40), stateful_step_count=30, deadline=None)
+steps = settings(stateful_step_count=30, deadline=None)
+TestLifecycleInPostgres.settings = settings(steps, max_examples=examples(10))
+TestLifecycle.settings = settings(steps, max_examples=examples(40))
 
 
-def test_a_published_record_says_why(place: Places) -> None:
-    with Memory(place("brain")) as memory:
-        fact = memory.record_fact("The build needs Node 20.", "observation")
-        memory.verify(fact.id, "test_runner", "ci-12")
-        for _ in range(5):
-            memory.credit(fact.id, True)
-        assert memory.audit(fact.id)[-1].status == "verified", "one source publishes nothing"
-        memory.credit(fact.id, True, by="bob")
-        last = memory.audit(fact.id)[-1]
-        assert (last.status, last.by) == ("published", "hardwon")
-        assert last.event is not None
-        assert last.event.reason == "credited 4 times by 2 sources"
+def test_a_published_record_says_why(memory: Memory) -> None:
+    fact = memory.record_fact("The build needs Node 20.", "observation")
+    memory.verify(fact.id, "test_runner", "ci-12")
+    for _ in range(5):
+        memory.credit(fact.id, True)
+    assert memory.audit(fact.id)[-1].status == "verified", "one source publishes nothing"
+    memory.credit(fact.id, True, by="bob")
+    last = memory.audit(fact.id)[-1]
+    assert (last.status, last.by) == ("published", "hardwon")
+    assert last.event is not None
+    assert last.event.reason == "credited 4 times by 2 sources"
 
 
-def test_a_rule_is_believed_as_far_as_its_least_believed_episode(place: Places) -> None:
-    with Memory(place("brain")) as memory:
-        first, second = (
-            memory.record_episode("t", 0.9, successes=["Read the log"], author=who)
-            for who in ("ann", "bob")
-        )
-        assert [each.trust for each in memory.rules("t")] == ["hypothesis"]
-        memory.verify(first.id, "test_runner")
-        assert [each.trust for each in memory.rules("t")] == ["hypothesis"]
-        memory.verify(second.id, "test_runner")
-        assert [each.trust for each in memory.rules("t")] == ["verified"]
-        memory.publish(first.id)
-        memory.publish(second.id)
-        assert [each.trust for each in memory.rules("t")] == ["published"]
+def test_a_rule_is_believed_as_far_as_its_least_believed_episode(memory: Memory) -> None:
+    first, second = (succeed(memory, "Read the log", author=who) for who in ("ann", "bob"))
+
+    def trust() -> list[str]:
+        return [rule.trust for rule in memory.rules("t")]
+
+    assert trust() == ["hypothesis"]
+    memory.verify(first.id, "test_runner")
+    assert trust() == ["hypothesis"]
+    memory.verify(second.id, "test_runner")
+    assert trust() == ["verified"]
+    memory.publish(first.id)
+    memory.publish(second.id)
+    assert trust() == ["published"]
 
 
 def test_a_record_that_came_later_was_not_believed_then(tmp_path: Path, place: Places) -> None:
@@ -262,15 +248,13 @@ def test_a_source_that_was_rolled_back_later_was_believed_then(place: Places) ->
         decision = memory.rollback("eve")
         during = next(moments)
         memory.undo(decision.id)
-        assert [
-            len(memory.recall("redis", as_of=when)) for when in (before, during, next(moments))
-        ] == [1, 0, 1]
+        times = (before, during, next(moments))
+        assert [len(memory.recall("redis", as_of=when)) for when in times] == [1, 0, 1]
 
 
 @pytest.mark.parametrize("when", ["yesterday", "2026-01-01T00:00:00", -1.5, object()])
-def test_times_without_a_meaning_are_refused(place: Places, when: Any) -> None:
-    with Memory(place("brain")) as memory:
-        with pytest.raises(InvalidInputError, match="as_of"):
-            memory.recall("x", as_of=when)
-        with pytest.raises(InvalidInputError, match="filters"):
-            memory.recall("x", any_standing=True)  # type: ignore[call-arg]
+def test_times_without_a_meaning_are_refused(memory: Memory, when: Any) -> None:
+    with pytest.raises(InvalidInputError, match="as_of"):
+        memory.recall("x", as_of=when)
+    with pytest.raises(InvalidInputError, match="filters"):
+        memory.recall("x", any_standing=True)  # type: ignore[call-arg]

@@ -55,9 +55,8 @@ def test_no_test_vouches_for_what_a_token_posted(
 ) -> None:
     with served(tmp_path) as server:
         token = server.token("write", name=name)
-        posted = server.client(None, Authorization=f"Bearer {token}").post(
-            server.at("/trajectories"), json=attempt(CURL)
-        )
+        client = server.client(None, Authorization=f"Bearer {token}")
+        posted = client.post(server.at("/trajectories"), json=attempt(CURL))
         assert posted.status_code == 200, posted.text
         git(broken.folder, "checkout", "-q", "calc.py")
         assert said(broken.pytest("-p", "hardwon")) == ["hardwon: 1 test passing again"]
@@ -77,9 +76,8 @@ def test_a_test_vouches_for_what_was_recorded_in_its_checkout(
     git(broken.folder, "checkout", "-q", "calc.py")
     with broken.memory() as memory:
         fixed = memory.record_trajectory(**attempt("git checkout calc.py"))
-    assert said(broken.pytest("-p", "hardwon")) == [
-        "hardwon: 1 test passing again, 1 record verified"
-    ]
+    told = said(broken.pytest("-p", "hardwon"))
+    assert told == ["hardwon: 1 test passing again, 1 record verified"]
     with broken.memory() as memory:
         kept = memory.get(fixed.id)
         assert kept is not None
