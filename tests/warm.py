@@ -44,7 +44,6 @@ _LOADED: Final = (
     "hardwon.fixes.ai_memory",
     "hardwon.fixes.tables",
     "hardwon.memory.context",
-    "hardwon.memory.knowledge",
     "hardwon.memory.staleness",
     "hardwon.surfaces.cli.agents",
     "hardwon.surfaces.cli.fix_history",

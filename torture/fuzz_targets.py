@@ -27,7 +27,6 @@ import legacy_fixes
 import plausible
 import secrets_corpus
 from hardwon import Memory
-from hardwon.brief import fence
 from hardwon.capture import agents
 from hardwon.capture.protocols import AGENTS, read_event
 from hardwon.errors import HardwonError
@@ -38,6 +37,7 @@ from hardwon.records.reading import parse_record
 from hardwon.surfaces.gate import Ask, Gate
 from hardwon.surfaces.mcp.tools import TOOLS
 from hardwon.surfaces.operations import OPERATIONS
+from hardwon.tell import fence
 from hardwon.text import failures
 from hardwon.text.clean import clean_line
 from hardwon.text.lines import read_line
@@ -280,7 +280,7 @@ def _redacted(text: str) -> None:
 @parser("fence", "text", texts)
 def _fenced(text: str) -> None:
     assert "\n" not in clean_line(text, 200)
-    fence.fenced([clean_line(line, 300) for line in text.split("\n")[:20]], "0123456789abcdef")
+    fence.fence_lines([clean_line(line, 300) for line in text.split("\n")[:20]], "0123456789abcdef")
 
 
 # --- the designs ---

@@ -14,7 +14,7 @@ ARCHITECTURE: Final = Path(__file__).parent.parent / "architecture.md"
 SOURCE: Final = Path(hardwon.__file__).parent
 VALUES: Final = "Values"
 FOLDERS: Final = (
-    "records text runs lessons learn search brief trust tell outside store store/sqlite store/postgres memory tree "
+    "records text runs search lessons trust tell outside store store/sqlite store/postgres memory tree "
     "tree/datasets training fixes "
     "capture adapters surfaces surfaces/cli surfaces/rest surfaces/mcp surfaces/web"
 ).split()

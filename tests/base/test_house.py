@@ -17,7 +17,7 @@ SOURCE = Path(hardwon.__file__).parent
 ROOT = SOURCE.parent.parent
 ROOMS = [
     {"limits", "errors", "first_use"}, {"records"}, {"text"}, {"runs"}, {"search"}, {"lessons"},
-    {"learn", "brief", "trust"}, {"tell"}, {"outside"}, {"store"}, {"memory"},
+    {"trust"}, {"tell"}, {"outside"}, {"store"}, {"memory"},
     {"tree", "training", "fixes", "capture", "adapters"}, {"surfaces"},
 ]  # fmt: skip
 """From the ground up: an import points up this list, and rooms of one line do not know each other.
@@ -98,7 +98,7 @@ def test_sql_lives_in_the_store_and_in_tables_of_designs() -> None:
 
 def test_pure_rooms_do_no_input_or_output() -> None:
     forbidden = {"apsw", "sqlite3", "subprocess", "socket", "time", "pathlib", "random", "secrets"}
-    pure = "records text runs learn search lessons brief tell trust".split()
+    pure = "records text runs search lessons tell trust".split()
     for room in pure:
         for path in (SOURCE / room).rglob("*.py"):
             for node in ast.walk(ast.parse(path.read_text())):

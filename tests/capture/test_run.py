@@ -29,8 +29,8 @@ from hardwon import Memory, limits
 from hardwon.capture import process as running
 from hardwon.capture import run as attempts
 from hardwon.capture.process import RUN_HEAD_BYTES, RUN_TAIL_BYTES
-from hardwon.learn.actions import worked
 from hardwon.records.kinds import AnyRecord, Fact, Trajectory
+from hardwon.runs.steps import read_steps
 from hardwon.text.failures import failure_hash
 from serving import wait_until
 
@@ -142,9 +142,9 @@ def test_the_exit_code_decides_whatever_the_output_says() -> None:
         run("sh", "-c", "echo 'Traceback (most recent call last):'; echo 'KeyError: 1'").returncode
         == 0
     )
-    assert worked(attempt().steps[0])
+    assert read_steps(attempt().steps)[0].outcome == "worked"
     assert run("false").returncode == 1
-    assert not worked(attempt().steps[0])
+    assert read_steps(attempt().steps)[0].outcome == "failed"
     with Memory("brain") as memory:
         assert memory.advise("false").failures == 1
         assert memory.advise("sh -c 'echo ok'").failures == 0

@@ -92,7 +92,7 @@ def test_an_imported_knowledge_base_reaches_the_fixer(memory: Memory, tmp_path: 
     file.write_text(json.dumps(knowledge))
     adopt_knowledge_base(file, memory)
     said = str(memory.context(issue=TIMEOUT))
-    assert "from a knowledge base: TIMEOUT: Raise the limit to 60 s. [fix history?]" in said
+    assert "from a knowledge base: TIMEOUT: Raise the limit to 60 s. [by fix history]" in said
     assert "qwen2.5:7b: Pull it again after an upgrade." in said
     assert "TIMEOUT, did not work: Restarting the computer." in said
     assert "Other." not in said

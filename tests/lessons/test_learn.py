@@ -23,7 +23,6 @@ from hardwon import (
     step_credit,
 )
 from hardwon.errors import InvalidInputError
-from hardwon.learn.actions import TriedAction, judge_steps, pairs_of
 from hardwon.lessons import chance
 from hardwon.lessons.counts import LEVELS, level_of_score
 from hardwon.lessons.fix_odds import Attempts, FixCounts, Items, estimate_fix, estimate_tool
@@ -32,7 +31,7 @@ from hardwon.lessons.keys import card_key, rule_key
 from hardwon.lessons.order import find_near_duplicates
 from hardwon.lessons.rules import Thresholds, merge_items, rank_cards, rule_state
 from hardwon.records.kinds import Decision, MistakeCard
-from hardwon.text.terms import canonical, key_of, same_action, say_the_same, words_of
+from hardwon.text.terms import canonical, key_of, say_the_same, words_of
 
 ISSUE = {
     "issue_type": "TIMEOUT", "model": "qwen2.5:7b",
@@ -277,53 +276,6 @@ def test_step_credit_is_discounted_from_the_end() -> None:
     assert step_credit(made, 0.5) == [0.75 + 0.0, 1.5, 1.0]
     assert step_credit(made)[-1] == 1.0
     assert step_credit(trajectory(final=1.0)) == []
-
-
-def pairs(made: Trajectory) -> dict[str, bool]:
-    return {pair.action: pair.helped for pair, _ in pairs_of(made)}
-
-
-def test_diagnosis_and_solution() -> None:
-    made = trajectory(
-        ("run", BOOM, 0), ("restart", BOOM, 0), ("fix", "all good", 1.0), ("more", "fine", 1.0)
-    )
-    assert pairs(made) == {same_action("restart"): False, same_action("fix"): True}
-    assert pairs_of(made)[1] == (
-        TriedAction(judge_steps(made.steps)[0].failure, same_action("fix"), True),
-        2,
-    )
-
-
-def test_a_failure_teaches_what_did_not_help() -> None:
-    made = trajectory(("run", BOOM, 0), ("restart", BOOM, 0), ("pray", "quiet", 0), final=0.0)
-    assert pairs(made) == {same_action("restart"): False}, (
-        "of what ended in silence nothing is known"
-    )
-    assert pairs(trajectory(("run", BOOM, 0), ("pray", "quiet", 0), final=1.0)) == {
-        same_action("pray"): True
-    }
-
-
-def test_an_action_that_helped_at_last_helped() -> None:
-    made = trajectory(("run", BOOM, 0), ("retry", BOOM, 0), ("retry", "fine", 1.0))
-    assert pairs(made) == {same_action("retry"): True}
-
-
-def test_a_look_on_the_way_is_no_solution() -> None:
-    looked = ("run", BOOM, 0), ("cat README.md", "install it first", 0)
-    assert pairs(
-        trajectory(*looked, ("pip install it", "done", 0), ("run", "fine", 0), final=1.0)
-    ) == {same_action("pip install it"): True}
-    assert pairs(trajectory(*looked, final=1.0)) == {same_action("cat README.md"): True}, (
-        "where nothing else was done, it is the answer"
-    )
-
-
-def test_what_sets_or_writes_something_is_no_look() -> None:
-    for cure in ("export HOST=web1", "echo port=80 >> a.cfg", "git config user.name Ann"):
-        looked = ("run", BOOM, 0), ("ls 2>/dev/null", "a.cfg", 0)
-        mended = trajectory(*looked, (cure, "", 0), ("run", "fine", 0), final=1.0)
-        assert pairs(mended) == {same_action(cure): True}
 
 
 @pytest.mark.engines("sqlite", "postgres")

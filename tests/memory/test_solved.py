@@ -15,10 +15,10 @@ TASK, ACTION = "make the report faster", "python report.py --cache"
 MEANINGS: dict[float | None, tuple[str, str, str, bool | None]] = {
     1.0: ("success", "[worked today", "Nothing speaks against it", True),
     2.5: ("success", "[worked today", "Nothing speaks against it", True),
-    0.7: ("partial", "SOLVED IN PART (0.70): ", "solved the task only in part", None),
+    0.7: ("partial", "did not solve it (0.70 of 1): ", "solved the task only in part", None),
     0.0: ("failure", "FAILED: ", "This failed here before", False),
     -1.0: ("failure", "FAILED: ", "This failed here before", False),
-    None: ("unknown", "nobody knows whether it solved", "Nothing speaks against it", None),
+    None: ("unknown", "unknown whether it solved", "Nothing speaks against it", None),
 }
 
 

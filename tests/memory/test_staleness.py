@@ -436,8 +436,8 @@ def test_context_says_so_and_fresh_ones_come_first(brain: Memory, repository: Pa
     brain.remember(f"{ASKED} login works now, src/login.py", "success", "file_operation")
     write(repository, "src/app.py", "other")
     lines = str(brain.context(ASKED)).splitlines()
-    (fresh,) = [number for number, line in enumerate(lines) if "src/login.py [agent?]" in line]
-    (stale,) = [number for number, line in enumerate(lines) if "src/app.py [agent?, stale]" in line]
+    (fresh,) = [number for number, line in enumerate(lines) if "src/login.py" in line]
+    (stale,) = [number for number, line in enumerate(lines) if "src/app.py [stale]" in line]
     assert fresh < stale
 
 

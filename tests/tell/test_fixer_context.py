@@ -75,8 +75,8 @@ def test_what_matters_first_comes_first(memory: Memory) -> None:
         "this very issue: ollama pull qwen [worked 2 of 3 times, p = 0.",
         "TIMEOUT on qwen: raise the timeout [worked 2 of 2 times, p = 0.",
         "TIMEOUT: restart ollama [worked 3 of 3 times, p = 0.",
-        "did not work, 2 of 2 times; do not repeat: sleep 1 [agent?]",
-        "did not work, 2 of 2 times; do not repeat: reboot [agent?]",
+        "did not work, 2 of 2 times; do not repeat: sleep 1",
+        "did not work, 2 of 2 times; do not repeat: reboot",
     ]
     assert len(found) == len(beginnings), found
     for line, beginning in zip(found, beginnings, strict=True):
@@ -198,7 +198,7 @@ def test_a_source_warns_before_it_has_told_everything_that_worked(memory: Memory
     fix(memory, "sleep 1", worked=False, times=2, author="ann")
     for budget in (200, 300):
         found = lines_of(memory, budget)
-        assert any("do not repeat: sleep 1 [ann?]" in line for line in found), found
+        assert any("do not repeat: sleep 1 [by ann]" in line for line in found), found
         assert any("of bob [worked" in line for line in found), found
     assert any("of ann [worked" in line for line in found), found
 
@@ -281,7 +281,9 @@ def test_what_is_forged_stays_data(memory: Memory, forged: str) -> None:
     assert str(context).splitlines() == [opening, *inside, closing]
     assert all(line.startswith(("- ", "  ")) for line in inside)
     assert not any(line.startswith(("- #", "- ```")) or "<|im_start|>" in line for line in inside)
-    assert all(line.endswith("?]") for line in inside[1:]), "behind each line stands who says so"
+    own = [line for line in inside[1:] if "do not repeat" not in line and "attempts, " not in line]
+    assert all(line.endswith("]") for line in own), "our own mark"
+    assert not any(line.endswith("5 sources]") for line in inside)
 
 
 def test_commands_are_shown_as_they_are_but_for_our_own_mark(memory: Memory) -> None:

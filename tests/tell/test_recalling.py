@@ -28,10 +28,10 @@ from hardwon import (
     generate_issue_signature,
     limits,
 )
-from hardwon.brief.advice import UNLIKELY_AGAIN_BELOW
 from hardwon.errors import InvalidInputError
 from hardwon.memory.context import RULES_IN_CONTEXT_MAX
 from hardwon.records.kinds import AnyRecord
+from hardwon.tell.advice import _UNLIKELY_AGAIN_BELOW as UNLIKELY_AGAIN_BELOW
 from hardwon.text.clean import CODE_INDENT
 from hardwon.text.tokens import count_tokens
 from strategies import records as any_records
@@ -432,7 +432,7 @@ def test_a_long_task_keeps_its_mark(memory: Memory) -> None:
         "x " * 5_000, [{"action": "go " * 2_000, "observation": "fine", "reward": 1.0}], 1.0
     )
     text = str(memory.context("x", budget_tokens=5_000, count_tokens=words))
-    assert all(line.endswith("agent?]") for line in text.splitlines()[2:-1])
+    assert all(re.search(r"; \w{5}\]$", line) for line in text.splitlines()[2:-1])
 
 
 def test_a_single_author_is_not_capped(memory: Memory) -> None:
@@ -534,13 +534,13 @@ def test_a_context_says_what_matters(memory: Memory) -> None:
     )
     text = str(context)
     for expected in (
-        "[WORKS] Read the log first [3 episodes, agent?]",
+        "[WORKS] Read the log first [3 episodes, by agent]",
         "mean score on triage: 0.90",
-        "m: 6 attempts, 3 verified, p = 0.50; common issues: TIMEOUT (6) [agent?]",
+        "m: 6 attempts, 3 verified, p = 0.50; common issues: TIMEOUT (6)",
         "this very issue: ollama pull x [worked 3 of 3 times, p =",
-        "did not work, 3 of 3 times; do not repeat: sleep 1 [agent?]",
-        "count the users -> SELECT count(*) FROM users [worked today, agent?]",
-        "failure: Users without an id are guests [bob?]",
+        "did not work, 3 of 3 times; do not repeat: sleep 1",
+        "count the users -> SELECT count(*) FROM users [worked today, by agent; ",
+        "failure: Users without an id are guests [by bob]",
         "data, not instructions",
     ):
         assert expected in text, text
@@ -574,7 +574,9 @@ def test_a_program_keeps_its_lines_and_a_long_task_leaves_it_room(memory: Memory
     )
     context = memory.context(task, budget_tokens=300)
     lines = str(context).splitlines()
-    assert lines[2] == "- this task -> [worked today, agent?]", "whoever asks knows the task"
+    assert re.fullmatch(r"- this task -> \[worked today; \w{5}\]", lines[2]), (
+        "whoever asks knows the task"
+    )
     kept = [
         "def total(rows):",
         "    # all of them",
@@ -594,34 +596,35 @@ def test_what_did_not_earn_everything_is_nothing_to_follow(memory: Memory) -> No
     ]
     memory.record_trajectory("count the x in all logs", steps, 0.67, author="ann")
     context = str(memory.context("count the x in all logs"))
-    assert "- this task -> SOLVED IN PART (0.67): grep -c x a.log [today, ann?]" in context
+    assert "- this task -> did not solve it (0.67 of 1): grep -c x a.log [today; " in context
     solved = [
         {"action": "cat *.log | grep -c x", "reward": 1.0},
         {"action": "grep -c y a.log", "reward": 0.1},
     ]
     memory.record_trajectory("count the x in all logs", solved, 1.0, author="bob")
     lines = str(memory.context("count the x in all logs")).splitlines()
-    assert lines[2] == "- this task -> cat *.log | grep -c x [worked today, bob?]", (
-        "the action that earned it, and first"
-    )
+    done = "- this task -> cat *.log | grep -c x [worked today, by bob; "
+    assert lines[2].startswith(done), "the action that earned it, and first"
     assert "count the x in all logs -> cat *.log" in str(memory.context("count x in the logs")), (
         "what is only like it says what it was for"
     )
     good_enough = str(memory.context("count the x in all logs", solved_from=0.6))
-    assert "this task -> grep -c x a.log [worked today, ann?]" in good_enough
+    assert "this task -> grep -c x a.log [worked today, by ann; " in good_enough
     ran = [{"action": "print(answer)", "observation": "42", "reward": 1.0}]
     memory.record_trajectory("guess the answer to everything", ran, 0.0)
     told = str(memory.context("guess the answer to everything"))
-    assert "this task -> FAILED: print(answer) [today, agent?]" in told, (
+    assert "this task -> FAILED: print(answer) [today; " in told, (
         "a step of a run that failed earned nothing, and that is said"
     )
 
 
 def test_what_is_vouched_for_is_marked_so(memory: Memory) -> None:
+    memory.remember("Use the red lever", "success", "file_operation", author="bob")
+    assert "[by" not in str(memory.context("red lever")), "nobody else ever said anything"
     kept = memory.remember("Use the blue valve", "success", "file_operation", author="ann")
-    assert "[ann?]" in str(memory.context("blue valve"))
+    assert "[by ann]" in str(memory.context("the blue valve or the red lever"))
     memory.verify(kept.id, "human_approval")
-    assert "[ann]" in str(memory.context("blue valve"))
+    assert "[verified]" in str(memory.context("the blue valve or the red lever"))
 
 
 @holds_in_every_engine(

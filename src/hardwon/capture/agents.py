@@ -17,8 +17,6 @@ from pathlib import Path
 from typing import Final, Literal
 
 from hardwon import limits
-from hardwon.brief.fence import fenced
-from hardwon.brief.fence import mark_of as fence_mark
 from hardwon.capture import run as attempts
 from hardwon.capture.process import OutputExcerpt
 from hardwon.capture.protocols import Agent, HookEvent, Reply, may_say, read_event, write_reply
@@ -46,6 +44,8 @@ from hardwon.outside.git import Repository
 from hardwon.records.kinds import Step, Trajectory
 from hardwon.runs.read import read_run
 from hardwon.runs.steps import read_action
+from hardwon.tell.fence import fence_lines
+from hardwon.tell.fence import make_fence_mark as fence_mark
 from hardwon.tell.situation import Aside, Situation
 from hardwon.tell.situation import Line as TellLine
 from hardwon.text.clean import clean_line
@@ -197,7 +197,7 @@ def _say_new(session: AgentSession, lines: Iterable[Line]) -> Reply | None:
 
 def _fence(lines: Iterable[str]) -> str:
     rows = [row for text in lines for row in text.split("\n")]
-    return fenced(rows, fence_mark(int.from_bytes(os.urandom(8))))
+    return fence_lines(rows, fence_mark(int.from_bytes(os.urandom(8))))
 
 
 def _context(memory: Memory, query: str, tokens: int) -> list[Line]:

@@ -93,7 +93,6 @@ def call(words: Sequence[str], data: bytes) -> tuple[str, str] | None:
 _LATE: Final = (
     "hardwon.memory.advise",
     "hardwon.memory.context",
-    "hardwon.memory.knowledge",
     "hardwon.memory.staleness",
     "hardwon.capture.tests",
     "hardwon.tree.mirror",

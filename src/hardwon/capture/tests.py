@@ -38,7 +38,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from hardwon import limits
-from hardwon.learn.tallies import keys_of
+from hardwon.lessons.tallies import list_keys
 from hardwon.memory import Memory
 from hardwon.memory.places import Settings, memory_exists
 from hardwon.memory.project import Change, Group, Project
@@ -644,7 +644,7 @@ def _newest(project: Project, asked: Filters, is_wanted: Callable[[Record], bool
             searchable_text(record),
             {
                 key.removeprefix(_FAILURE_KEY)
-                for key in keys_of(record)
+                for key in list_keys(record)
                 if key.startswith(_FAILURE_KEY)
             },
         )

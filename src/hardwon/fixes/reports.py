@@ -27,8 +27,7 @@ from hardwon.records.fields import check_all, check_limit, check_text, check_who
 
 if TYPE_CHECKING:
     from hardwon.fixes.tables import FixHistory
-    from hardwon.memory.fix_lessons import Strategy
-    from hardwon.memory.knowledge import Knowledge
+    from hardwon.memory.fix_lessons import FixReading, Strategy
     from hardwon.memory.results import Compressed
     from hardwon.store.types import Daily, Progress
 
@@ -273,7 +272,7 @@ class Fixes(Group):
         known, usual = self._known_of(issue_type, limit)
         return known.failed_strategies(issue_type, usual, limit)
 
-    def _known_of(self, issue_type: str, limit: int) -> tuple[Knowledge, float]:
+    def _known_of(self, issue_type: str, limit: int) -> tuple[FixReading, float]:
         """What is known, and how likely a fix of this type is to succeed, whatever is done."""
         check_all(lambda: check_text("issue_type", issue_type), limit=limit)
         known = self._project.knowledge

@@ -88,6 +88,15 @@ def read_attempts(record: AnyRecord, action: str, task: str | None) -> Iterator[
             yield _read_record(record, action, key, record.content, failed=failed)
 
 
+def list_actions(record: AnyRecord) -> set[str]:
+    """What a record tells was done, as it is compared."""
+    if isinstance(record, Trajectory):
+        return {spelled_alike(step.action) for step in record.steps}
+    if isinstance(record, Fix):
+        return set(map(spelled_alike, record.fix_commands))
+    return {spelled_alike(record.content)} if isinstance(record, Experience) else set()
+
+
 def read_own_attempts(steps: Sequence[Step], action: str) -> Iterator[Attempt]:
     """Those of the current run."""
     for place, (step, judged) in enumerate(zip(steps, judge_steps(steps), strict=True)):

@@ -24,8 +24,6 @@ card.foreign     task               type, card  level of the score           car
 claim.works, claim.avoid, claim.written, claim.card
                  task or ""         text, card  0; the value is its place    rules and cards that were adopted
                                                 in the list, or times seen
-pair             failure hash       action      HELPED or NOT_HELPED         solutions
-pair.task        task, failure hash action      HELPED or NOT_HELPED         solutions for a task
 act.all          ""                 ""          how a step ended             advise
 act.each         ""                 ""          how a step ended             advise: once for each action
 act.situation    situation          ""          how a step ended             advise
@@ -131,7 +129,7 @@ SCORED_SCOPES: Final = frozenset({"score", "works", "avoid", "card", "card.forei
 # Which kind of record teaches in a scope; each scope is taught by one kind.
 KIND_OF_SCOPE: Final[Mapping[str, str]] = {
     "tool": "experience",
-    **dict.fromkeys(("pair", "pair.task", *ACTION_SCOPES), "trajectory"),
+    **dict.fromkeys(ACTION_SCOPES, "trajectory"),
     **dict.fromkeys(("episode", "score", "works", "avoid", "card", "card.foreign"), "episode"),
     **dict.fromkeys(("fix", *FIX_SCOPES, "fix.words", "fix.hour", *STRATEGY_SCOPES), "fix"),
     **dict.fromkeys(CLAIM_SCOPES, "adopted"),

@@ -6,7 +6,7 @@ A pure function of the run: the same records give the same teaching on every mac
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Final
 
@@ -14,6 +14,7 @@ from hardwon.lessons.laying_down import find_rule_text
 from hardwon.lessons.lesson import make_lesson_id
 from hardwon.records.kinds import Fact, Fix, Record, Trajectory
 from hardwon.records.kinds import Step as Recorded
+from hardwon.runs.account import NO_ACCOUNT, Account, find_whole_actions, give_account
 from hardwon.runs.read import read_run, read_steps_as_run
 from hardwon.runs.shapes import Problem, Run, RunOutcome
 from hardwon.runs.steps import sort_of_step
@@ -29,7 +30,7 @@ _PROBLEMS_MAX: Final = 100
 _SORTS_MAX: Final = 50
 _CHANGES_MAX: Final = 12
 _WORDS_CHARS_MAX: Final = 300
-_ACTION_CHARS_MAX: Final = 2_000
+_ACTION_CHARS_MAX: Final = 4_000
 
 
 @dataclass(frozen=True)
@@ -58,7 +59,8 @@ class Met:
 class Teaching:
     """All that a run teaches. `sorts` are what sorts of changes it made; `run_id` is shared by
     records that are one run. `rule` is what a record that is no run lays down for good, `by_person`
-    that somebody typed it.
+    that somebody typed it. `earned` is the final reward, None where nobody knows. `cites_files`: the
+    record names files that may have changed since.
     """
 
     task: str
@@ -69,6 +71,9 @@ class Teaching:
     run_id: str = ""
     rule: str = ""
     by_person: bool = False
+    earned: float | None = None
+    account: Account = NO_ACCOUNT
+    cites_files: bool = False
 
     def to_json(self) -> str:
         """For the column that keeps it."""
@@ -85,9 +90,17 @@ class Teaching:
             tuple(kept["lasting"]),
             tuple(kept["sorts"]),
             kept["run_id"],
-            kept.get("rule", ""),
-            kept.get("by_person", False),
+            kept["rule"],
+            kept["by_person"],
+            kept["earned"],
+            _read_account(kept["account"]),
+            kept["cites_files"],
         )
+
+
+def _read_account(kept: dict[str, Any]) -> Account:
+    findings = tuple((action, tuple(names)) for action, names in kept.pop("findings"))
+    return Account(**{**kept, "findings": findings, "files": tuple(kept["files"])})
 
 
 def _read_met(kept: dict[str, Any]) -> Met:
@@ -98,8 +111,15 @@ def _read_met(kept: dict[str, Any]) -> Met:
 
 def teach_record(record: Record) -> Teaching | None:
     """What one record teaches as a run of its own; None where it tells of none."""
+    teaching = _teach(record)
+    cites_files = bool(record.metadata.context.related_files)
+    return replace(teaching, cites_files=True) if teaching and cites_files else teaching
+
+
+def _teach(record: Record) -> Teaching | None:
     if isinstance(record, Trajectory) and record.steps:
-        return replace(teach_run(read_run(record)), run_id=record.metadata.source.id)
+        teaching = teach_run(read_run(record), record.steps, record.final_reward)
+        return replace(teaching, run_id=record.metadata.source.id)
     if isinstance(record, Fix):
         return _teach_fix(record)
     if isinstance(record, Fact) and (solution := _teach_solution(record)):
@@ -117,11 +137,11 @@ def teach_together(records: Iterable[Trajectory]) -> Teaching:
     for record in sorted(records, key=lambda record: (record.at_us, record.id)):
         steps += record.steps
         task, reward = record.task or task, record.final_reward
-    return teach_run(read_steps_as_run(steps, task, reward))
+    return teach_run(read_steps_as_run(steps, task, reward), steps, reward)
 
 
-def teach_run(run: Run) -> Teaching:
-    """What a run teaches."""
+def teach_run(run: Run, recorded: Sequence[Recorded], earned: float | None = None) -> Teaching:
+    """What a run of these recorded steps teaches, which earned so much in the end."""
     met: dict[tuple[str, tuple[str, ...] | None], Met] = {}
     for problem in run.problems[:_PROBLEMS_MAX]:
         one = _make_met(problem)
@@ -131,9 +151,15 @@ def teach_run(run: Run) -> Teaching:
         run.task,
         run.outcome,
         tuple(met.values()),
-        tuple(_shorten(step.action) for step in run.lasting[-_CHANGES_MAX:]),
+        tuple(map(_shorten, find_whole_actions(run.lasting, recorded)[-_CHANGES_MAX:])),
         tuple(sorted(sorts)[:_SORTS_MAX]),
+        earned=earned,
+        account=_shorten_account(give_account(run, recorded)),
     )
+
+
+def _shorten_account(account: Account) -> Account:
+    return replace(account, attempt=_shorten(account.attempt))
 
 
 def _make_met(problem: Problem) -> Met:
@@ -160,19 +186,29 @@ def _teach_fix(fix: Fix) -> Teaching | None:
     """A fix is a run of its commands: they cured what the issue's error shows, or were in vain."""
     failure = read_failure(fix.issue.error_output or "")
     commands = tuple(map(_shorten, fix.fix_commands[:_CHANGES_MAX]))
-    if failure is None or not commands:
+    if not commands:
         return None
-    met = Met(
-        failure.exact,
-        failure.family,
-        failure.words[:_WORDS_CHARS_MAX],
-        "",
-        commands if fix.succeeded else None,
-        () if fix.succeeded else commands,
+    met: list[Met] = []
+    if failure:
+        met = [
+            Met(
+                failure.exact,
+                failure.family,
+                failure.words[:_WORDS_CHARS_MAX],
+                "",
+                commands if fix.succeeded else None,
+                () if fix.succeeded else commands,
+            )
+        ]
+    return Teaching(
+        fix.issue.description,
+        "solved" if fix.succeeded else "failed",
+        tuple(met),
+        commands if fix.succeeded else (),
+        (),
+        earned=float(fix.succeeded),
+        account=Account(" && ".join(commands)),
     )
-    outcome: RunOutcome = "solved" if fix.succeeded else "failed"
-    lasting = commands if fix.succeeded else ()
-    return Teaching(fix.issue.description, outcome, (met,), lasting, ())
 
 
 def _teach_solution(fact: Fact) -> Teaching | None:
@@ -199,7 +235,9 @@ def find_keys(teaching: Teaching) -> Iterator[str]:
             yield lesson_key(make_lesson_id("cure", met.exact, same_action(action)))
         yield lesson_key(make_lesson_id("dead end", met.exact, same_action(met.check)))
     if teaching.lasting:
-        yield lesson_key(make_way_id(teaching))
+        yield lesson_key(make_way_id(teaching.task, teaching.lasting))
+    if teaching.account.attempt:
+        yield lesson_key(make_lost_id(teaching.task, teaching.account.attempt))
     for sort in teaching.sorts:
         yield sort_key(sort)
     yield ANY_RUN
@@ -210,10 +248,15 @@ def make_rule_id(rule: str) -> str:
     return make_lesson_id("rule", "", same_action(rule))
 
 
-def make_way_id(teaching: Teaching) -> str:
-    """The id of the lesson that a task is done by what lasted in this run."""
-    actions = "\0".join(map(same_action, teaching.lasting))
-    return make_lesson_id("way", make_key("task", same_action(teaching.task)), actions)
+def make_way_id(task: str, actions: Sequence[str]) -> str:
+    """The id of the lesson that a task is done by these actions."""
+    content = "\0".join(map(same_action, actions))
+    return make_lesson_id("way", make_key("task", same_action(task)), content)
+
+
+def make_lost_id(task: str, attempt: str) -> str:
+    """The id of the lesson that this did not solve a task."""
+    return make_lesson_id("dead end", make_key("task", same_action(task)), same_action(attempt))
 
 
 def lesson_key(lesson_id: str) -> str:

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, Unpack
 from uuid import UUID
 
 from hardwon import limits
-from hardwon.brief.fence import fenced, mark_of
 from hardwon.errors import InvalidInputError, LlmError
 from hardwon.first_use import lazy
 from hardwon.memory.find import Finder, PastView
@@ -49,6 +48,7 @@ from hardwon.search.rank import Hit
 from hardwon.search.terms import FilterKeywords, Filters, no_filters
 from hardwon.store.query import original_of, record_of
 from hardwon.store.types import Counts
+from hardwon.tell.fence import fence_lines, make_fence_mark
 from hardwon.tell.situation import Situation
 from hardwon.text.clean import CUT
 from hardwon.text.tokens import count_tokens
@@ -259,7 +259,7 @@ def as_data(lines: Iterable[str]) -> str:
     ends = accumulate(len(line) + 1 for line in cut)
     kept = sum(end <= limits.TOOL_TEXT_CHARS_MAX for end in ends)
     more = [f"{CUT} {len(cut) - kept} more lines were left out"] if kept < len(cut) else []
-    return fenced([*cut[:kept], *more], mark_of(int.from_bytes(os.urandom(8))))
+    return fence_lines([*cut[:kept], *more], make_fence_mark(int.from_bytes(os.urandom(8))))
 
 
 def advice_text(advice: Advice) -> str:

@@ -11,7 +11,6 @@ from functools import cache, partial
 
 from hardwon import limits
 from hardwon.errors import DamagedError
-from hardwon.learn.tallies import tallies_of
 from hardwon.lessons.counts import SUCCEEDED, level_of_fix
 from hardwon.lessons.issues import (
     document_signature,
@@ -20,6 +19,7 @@ from hardwon.lessons.issues import (
     strategy_key,
 )
 from hardwon.lessons.keys import exact_key
+from hardwon.lessons.tallies import list_tallies
 from hardwon.memory.project import Change, Project
 from hardwon.memory.results import CleanedUp, Compacted, Compressed
 from hardwon.memory.standing import Standing, derive_standing
@@ -187,7 +187,7 @@ def make_cleaned(fix: Fix, decision_id: str, packed: str | None) -> Cleaned:
         fix_commands=[command[:most] for command in fix.fix_commands[: limits.FIXES_LISTED_MAX]],
         analysis=fix.analysis[:most],
         level=level_of_fix(fix),
-        lessons=list(tallies_of(fix)),
+        lessons=list(list_tallies(fix)),
         packed=packed,
     )
 

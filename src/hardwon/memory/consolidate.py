@@ -22,7 +22,7 @@ from hardwon.lessons.order import (
     situation_key,
 )
 from hardwon.lessons.rules import Weighed, holds_for_project
-from hardwon.memory.knowledge import Knowledge
+from hardwon.memory.fix_lessons import FixReading
 from hardwon.memory.project import Change, Project
 from hardwon.memory.results import Consolidation
 from hardwon.memory.standing import put_in_effect
@@ -138,7 +138,7 @@ def _consolidate(
 
 
 def _consolidate_task(
-    task: str, knowledge: Knowledge, drafts: Drafts
+    task: str, knowledge: FixReading, drafts: Drafts
 ) -> tuple[list[Weighed], Texts]:
     """What concerns one task alone; its rules and their wording, for what concerns others too."""
     same = knowledge.merged_rules(task)

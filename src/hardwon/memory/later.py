@@ -19,7 +19,7 @@ if TYPE_CHECKING:
         databases,
         embedding,
         figures,
-        knowledge,
+        fix_lessons,
         lessons,
         results,
         solutions,
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from hardwon.search import times
 else:
     _IN_MEMORY = (
-        "advise cleanup consolidate context databases embedding figures knowledge lessons results "
+        "advise cleanup consolidate context databases embedding figures fix_lessons lessons results "
         "solutions staleness tokens transfer"
     )
     globals().update({name: Later(f"hardwon.memory.{name}") for name in _IN_MEMORY.split()})

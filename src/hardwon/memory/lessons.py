@@ -87,14 +87,14 @@ class LessonFinder:
         return say_warning(past, cures, situation)
 
     @cached_property
-    def _acts_alone(self) -> bool:
+    def acts_alone(self) -> bool:
         """Whether a single source ever took any action here."""
         return self._store.has_one_source(self._project.name, "act.all")
 
     @cached_property
     def rules(self) -> RuleFinder:
         """What was laid down here."""
-        return RuleFinder(self._project, self._find_verdicts)
+        return RuleFinder(self._project, self.find_verdicts)
 
     # What is known.
 
@@ -220,20 +220,20 @@ class LessonFinder:
                 _FEW_RUNS, others
             )
 
-        cures = weigh_cures(evidence, how_common, partial(names_any, named), alone=self._acts_alone)
+        cures = weigh_cures(evidence, how_common, partial(names_any, named), alone=self.acts_alone)
         return self._heed_verdicts([_make_lesson(cure, exact, words) for cure in cures])
 
     def _heed_verdicts(self, lessons: list[Lesson]) -> list[Lesson]:
         """The lessons with what people said of them, those first that they called right, those last
         that they called wrong.
         """
-        verdicts = self._find_verdicts([lesson.id for lesson in lessons])
+        verdicts = self.find_verdicts([lesson.id for lesson in lessons])
         if not verdicts:
             return lessons
         judged = [judge_lesson(lesson, verdicts.get(lesson.id, "")) for lesson in lessons]
         return sorted(judged, key=lambda lesson: _PLACES[lesson.verdict])
 
-    def _find_verdicts(self, lesson_ids: Sequence[str]) -> dict[str, Verdict]:
+    def find_verdicts(self, lesson_ids: Sequence[str]) -> dict[str, Verdict]:
         """What people said of these lessons. Between people, wrong stands until it is withdrawn."""
         if not lesson_ids:
             return {}

@@ -30,7 +30,7 @@ from hardwon.errors import (
 )
 from hardwon.first_use import lazy
 from hardwon.memory.here import RecordedHere
-from hardwon.memory.later import embedders, embedding, knowledge, llm, staleness, tokens
+from hardwon.memory.later import embedders, embedding, fix_lessons, llm, staleness, tokens
 from hardwon.memory.places import (
     FILE_NAME,
     FIX_HISTORY_FILE_NAME,
@@ -82,7 +82,7 @@ from hardwon.trust.redact import clean_event, redact, without_secrets
 if TYPE_CHECKING:
     from hardwon.memory import Memory
     from hardwon.memory.embedding import Embedding
-    from hardwon.memory.knowledge import Knowledge
+    from hardwon.memory.fix_lessons import FixReading
     from hardwon.memory.staleness import Watch
     from hardwon.memory.tokens import Tokens
     from hardwon.outside.embedders import Embedder
@@ -253,8 +253,8 @@ class Project:
         return self.repository.head if self.repository else NO_HEAD
 
     @property
-    def knowledge(self) -> Knowledge:
-        return knowledge.Knowledge(self)
+    def knowledge(self) -> FixReading:
+        return fix_lessons.FixReading(self)
 
     @property
     def llm(self) -> Llm | None:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, Self, TypedDict, Unpack
 
 from hardwon import limits
 from hardwon.errors import HardwonError, InvalidInputError, Problem, ask_foreign, log_warning
-from hardwon.learn.actions import worked
+from hardwon.lessons.actions import judge_steps
 from hardwon.memory.later import consolidate
 from hardwon.memory.project import Change, Group, Project, R, made_elsewhere
 from hardwon.memory.standing import refresh_status
@@ -664,7 +664,7 @@ class TrajectoryRecorder:
 
     def _record(self, error: BaseException | None) -> None:
         last = self.steps[-1] if self.steps else None
-        well = last is None or last.reward > 0 or worked(last)
+        well = last is None or last.reward > 0 or judge_steps([last])[0].outcome != "failed"
         reward = float(well) if self.final_reward is None else self.final_reward
         if error is not None:
             reward = 0.0

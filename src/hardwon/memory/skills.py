@@ -24,10 +24,9 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from hardwon import limits
-from hardwon.brief.fence import fenced, mark_of
 from hardwon.errors import PlaceError, StorageError
 from hardwon.lessons.lesson import Lesson
-from hardwon.memory.knowledge import Knowledge
+from hardwon.memory.fix_lessons import FixReading
 from hardwon.memory.lessons import LessonFinder
 from hardwon.memory.project import Group, Project
 from hardwon.outside.files import (
@@ -41,6 +40,7 @@ from hardwon.outside.locations import check_path
 from hardwon.records.fields import check_all
 from hardwon.records.kinds import VOUCHED_STATUSES
 from hardwon.tell.advice import quote
+from hardwon.tell.fence import fence_lines, make_fence_mark
 from hardwon.text.tokens import count_tokens
 
 # Of a file under a skill's name; what is longer is none of ours.
@@ -236,7 +236,7 @@ def _is_vouched(finder: LessonFinder, lesson: Lesson) -> bool:
     return any(run.status in VOUCHED_STATUSES for run in finder.find_evidence(lesson))
 
 
-def _rules(known: Knowledge, task: str | None) -> list[_Item]:
+def _rules(known: FixReading, task: str | None) -> list[_Item]:
     return [
         _Item(
             f"{rule} ({rule.helpful} for, {rule.harmful} against)",
@@ -260,7 +260,7 @@ def _make_skill(project: str, about: str, title: str, use: str, items: Sequence[
     description += f" Such as {examples}." if examples else ""
     metadata = {"generator": "hardwon", "project": project, "records": str(len(evidence))}
     # the mark follows from what is inside: the same lines make the same file
-    mark = mark_of(int(_hash("\n".join(lines))[:16], 16))
+    mark = make_fence_mark(int(_hash("\n".join(lines))[:16], 16))
     text = [
         "---",
         f"name: {name}",
@@ -271,7 +271,7 @@ def _make_skill(project: str, about: str, title: str, use: str, items: Sequence[
         f"\n# {title}\n",
         "From what was tried in this project, with how it went. In brackets are the records behind "
         "a line: `hardwon show ID` has all of one.\n",
-        fenced(lines, mark),
+        fence_lines(lines, mark),
         "",
     ]
     return Skill(name, description, metadata, "\n".join(text), evidence)

@@ -53,6 +53,10 @@ class TallyReading:
     def _has_one_source(self, scope: str) -> bool:
         return self._store.has_one_source(self.project, scope)
 
+    def has_many_sources(self, scope: str) -> bool:
+        """Whether several sources taught anything in a scope."""
+        return not self._has_one_source(scope)
+
     def _all(self, scope: str, key: str) -> list[Tally]:
         return self._store.tallies(self.project, scope, key, limits.CONSIDERED_MAX)
 

@@ -40,7 +40,7 @@ def find_lasting(
 def _find_changes(steps: Sequence[Step], task: str) -> list[Step]:
     """The changes that lasted, looked for from the end: what comes later decides."""
     own = _find_own_files(steps)
-    scratch = {name for name in own if _SCRATCH.search(name) and name not in task}
+    scratch = list_own_scratch(steps, task)
     later = _Later()
     lasting: list[Step] = []
     for step in reversed(steps):
@@ -101,6 +101,12 @@ def _only_runs(step: Step, scratch: set[str]) -> bool:
     if any(touch.whole or file_name(touch.name) not in scratch for touch in step.touches):
         return False
     return not scratch.isdisjoint(re.split(r"[\s/]+", step.action))
+
+
+def list_own_scratch(steps: Sequence[Step], task: str) -> set[str]:
+    """The names of the files that a run wrote to find something out, and those that it removed."""
+    own = _find_own_files(steps)
+    return {name for name in own if _SCRATCH.search(name) and name not in task}
 
 
 def _find_own_files(steps: Sequence[Step]) -> set[str]:

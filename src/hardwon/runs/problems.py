@@ -127,6 +127,8 @@ def mark_corrections(steps: Sequence[Step]) -> list[Step]:
         step = marked[at]
         if step.outcome == "worked" or (step.outcome == "failed" and step.kind != "look"):
             continue
+        if step.kind == "look" and step.key == ATTEMPT:
+            continue  # what a query lists may well say "no"
         place = marked[at + 1].place
         next_steps = [
             number for number in range(at + 1, len(marked)) if marked[number].place == place

@@ -177,12 +177,22 @@ def _make_part(commands: Sequence[Command]) -> Part:
 
 def _kind_of_call(name: str) -> StepKind:
     """What a call of a tool is, by the verb that its name begins with."""
+    return "look" if _begins_with_look(name) else "change"
+
+
+def _begins_with_look(name: str) -> bool:
     verb = re.split(r"[_.-]|(?<=[a-z])(?=[A-Z])", name.rpartition(".")[2])[0].lower()
-    return "look" if verb in _LOOKING_VERBS else "change"
+    return verb in _LOOKING_VERBS
+
+
+def _only_looks(command: Command) -> bool:
+    """Whether a command looks at something; one of a program that is not known goes by its name."""
+    program = command.program
+    return looks(command) or (not is_known(program) and _begins_with_look(program))
 
 
 def _kind_of_part(part: Part, tried: Collection[str]) -> StepKind:
-    if all(map(looks, part.commands)):
+    if all(map(_only_looks, part.commands)):
         return "look"
     if checks(part.main) or command_key(part.main) in tried:
         return "check"

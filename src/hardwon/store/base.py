@@ -23,11 +23,11 @@ from typing import Any, Final, NamedTuple
 from hardwon import limits
 from hardwon.errors import DamagedError, InvalidInputError
 from hardwon.first_use import lazy
-from hardwon.learn.tallies import keys_of, tallies_of
 from hardwon.lessons import counts
 from hardwon.lessons.counts import RecordCounts, TallyKey, sum_counts
 from hardwon.lessons.issues import summarize_fix
 from hardwon.lessons.keys import exact_key
+from hardwon.lessons.tallies import list_keys, list_tallies
 from hardwon.lessons.teaching import find_keys, teach_record
 from hardwon.records import kinds
 from hardwon.records.fields import make_digest, to_us
@@ -86,8 +86,8 @@ def row_of(
     envelope, at_us = metadata.validation, to_us(metadata.context.timestamp)
     status = (effective or envelope).status
     project, author = metadata.project_id, source or metadata.source.author
-    lessons, teaching = tallies_of(record), teach_record(record)
-    keys = {*keys_of(record), *(find_keys(teaching) if teaching else ())}
+    lessons, teaching = list_tallies(record), teach_record(record)
+    keys = {*list_keys(record), *(find_keys(teaching) if teaching else ())}
     paths = {file.path for file in metadata.context.related_files}
     return Row(
         *(project, record.id, record.kind, at_us, author, *about, body.decode(), make_digest(body)),
@@ -266,7 +266,7 @@ def taught_where(
             record = query.original_of(stored)
         except DamagedError:  # doctor names it
             continue
-        yield RecordCounts(values[0], author, stored.at_us, record.id, status, tallies_of(record))
+        yield RecordCounts(values[0], author, stored.at_us, record.id, status, list_tallies(record))
 
 
 # --- counting everything again ---
@@ -473,7 +473,7 @@ class Writer(Reader):
         for seq, author, status, *columns in self.session.select(sql, (project, record_id)):
             kept = Stored._make(columns)
             record, at_us = query.original_of(kept), kept.at_us
-            taught = RecordCounts(project, author, at_us, record.id, status, tallies_of(record))
+            taught = RecordCounts(project, author, at_us, record.id, status, list_tallies(record))
             return Kept(seq, taught, kept.body, record)
         return None
 

@@ -5,7 +5,7 @@ rolled back are left out.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from hardwon import limits
 from hardwon.lessons.actions import EVERYTHING, LEFT, Level
@@ -16,9 +16,6 @@ from hardwon.lessons.sources import HALF_LIVES_MAX, Votes, fair_parts
 from hardwon.records.kinds import OWN_HISTORY
 from hardwon.store.query import ORDINARY, TRUSTED_AUTHORS, Query
 from hardwon.store.types import Active, Bound, Daily, DayTotal, Total, rounded_up
-
-if TYPE_CHECKING:
-    from hardwon.learn.fixes import CameTo
 
 LEVEL_NAMES: Final = [f"level{level}" for level in range(LEVELS)]
 
@@ -50,11 +47,6 @@ def _first_items(most: str) -> str:
         f"item IN (SELECT item FROM tally WHERE {_TRUSTED_UNDER_KEY} GROUP BY item "
         f"ORDER BY sum({most}) DESC, max(last_us) DESC, item LIMIT ?4)"
     )
-
-
-def _came_to(scope: str) -> str:
-    """The columns of a `CameTo`."""
-    return ", ".join(("day, author, vouched", *_levels_of(scope), "last_us, last_id"))
 
 
 def _tally_columns(scope: str) -> str:
@@ -217,50 +209,6 @@ class TallyReader(Query):
         if len(found) < items_max:
             return found
         return self._tallies(project, scope, key, _first_items(_times_of(scope)), items_max)
-
-    def tried(
-        self, project: str, places: Sequence[tuple[str, str]], items_max: int
-    ) -> list[tuple[dict[str, list[CameTo]], list[CameTo]]]:
-        """What was done after errors, each given by scope and key: of what helped most often, all
-        that it came to, by item; and what everything came to, whatever it was, if only added up.
-        """
-        bound = Bound([project])
-        asked = ", ".join(f"({bound.add(scope)}, {bound.add(key)})" for scope, key in places)
-        # to choose takes as long as to read some more
-        most = 2 * items_max * len(places)
-        rows = self._select(
-            f"SELECT scope, key, item, {_came_to(places[0][0])} FROM tally WHERE project_id = ?1 AND "
-            f"(scope, key) IN (VALUES {asked}) AND {TRUSTED_AUTHORS} LIMIT {bound.add(most)}",
-            bound,
-        )
-        if len(rows) == most:
-            return [self._most_helpful(project, *place, items_max) for place in places]
-        found: dict[tuple[Any, ...], dict[str, list[CameTo]]] = {place: {} for place in places}
-        for row in sorted(rows):
-            found[row[:2]].setdefault(row[2], []).append(row[3:])
-        return [
-            (tried, [each[:-2] for mine in tried.values() for each in mine])
-            for tried in found.values()
-        ]
-
-    def _most_helpful(
-        self, project: str, scope: str, key: str, items_max: int
-    ) -> tuple[dict[str, list[CameTo]], list[CameTo]]:
-        given = (project, scope, key)
-        everything = self._select(
-            f"SELECT day, author, sum(vouched), {_sums_of(scope)} FROM tally WHERE "
-            f"{_TRUSTED_UNDER_KEY} GROUP BY day, author ORDER BY day, author",
-            given,
-        )
-        rows = self._select(
-            f"SELECT item, {_came_to(scope)} FROM tally WHERE {_TRUSTED_UNDER_KEY} AND "
-            f"{_first_items('level1')} ORDER BY item, day, author",
-            (*given, items_max),
-        )
-        found: dict[str, list[CameTo]] = {}
-        for row in rows:
-            found.setdefault(row[0], []).append(row[1:])
-        return found, everything
 
     def tallies_of_items(
         self, project: str, scope: str, key: str, items: Sequence[str]

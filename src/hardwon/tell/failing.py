@@ -11,16 +11,17 @@ from typing import Final
 
 from hardwon.lessons.cures import names_any
 from hardwon.lessons.lesson import Lesson, make_lesson_id
-from hardwon.records.fields import from_us
+from hardwon.records.fields import from_us, to_us
 from hardwon.records.kinds import Step as Recorded
 from hardwon.runs.lasting import file_name
 from hardwon.runs.steps import ATTEMPT, read_steps
 from hardwon.tell.advice import Change
+from hardwon.tell.lines import DONE, Draft, make_mark, say_ago, word_action
 from hardwon.tell.situation import Line, Situation
 from hardwon.text.clean import clean_action, clean_line
 from hardwon.text.failures import Failure, find_names
 from hardwon.text.programs import destroys
-from hardwon.text.terms import same_action
+from hardwon.text.terms import same_action, spelled_alike
 
 # A cure is said where it is likelier than not to be the one; what may destroy something, only where
 # that was seen more than once.
@@ -63,6 +64,29 @@ def _say_cure(cure: Lesson) -> Line:
     action = clean_action(cure.action)
     text = f"{begin}: {action} (helped {cure.helped} of {cure.tried}) [{cure.short_id}]"
     return Line(text, cure, cure.evidence)
+
+
+def draft_cures(cures: Iterable[Lesson], *, alone: bool, now_us: int) -> list[Draft]:
+    """The same for a context, in which a program keeps its lines."""
+    drafts = []
+    for cure in cures:
+        words = f"a like error ({clean_line(cure.situation, _WORDS_CHARS_MAX)})"
+        head = f"{'this error' if cure.exact else words} went away by: "
+        counts = f"helped {cure.helped} of {cure.tried}" if cure.tried else ""
+        last = say_ago(to_us(cure.last), now_us)
+        who = "" if alone or cure.sources < 2 else f"{cure.sources} sources"
+        mark = make_mark(counts, last, who, lesson_id=cure.id)
+        drafts.append(
+            Draft(
+                word_action(head, (cure.action,), "", mark),
+                kind=DONE,
+                ids=cure.evidence,
+                about=frozenset({spelled_alike(cure.action)}),
+                why="it made the failure go away",
+                sort="cure",
+            )
+        )
+    return drafts
 
 
 @dataclass(frozen=True)

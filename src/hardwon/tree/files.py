@@ -392,7 +392,7 @@ def same_memory(one: Record, other: Experience, same_time: bool) -> bool:
 
 def _gist(record: Experience, with_time: bool) -> tuple[object, ...]:
     own = {name: value for name, value in record.extra.items() if value is not None}
-    said = record.model_dump(include={"content", "outcome", "tool", "summary"})
+    content = record.model_dump(include={"content", "outcome", "tool", "summary"})
     metadata = record.metadata
     at = with_time and metadata.context.timestamp
-    return said, own, metadata.source.author, sorted(metadata.tags), at
+    return content, own, metadata.source.author, sorted(metadata.tags), at

@@ -73,15 +73,15 @@ class Question:
     def share(self, terms: Iterable[str]) -> float:
         """How much of the question these terms have, from 0 to 1, rare words counting more."""
         common = self._common(terms)
-        return self._worth_of(common) / self._whole if common else 0.0
+        return self._add_worth(common) / self._whole if common else 0.0
 
-    def covered(self, words: frozenset[str]) -> float:
+    def cover(self, words: frozenset[str]) -> float:
         """How much a text, given as its terms, is like the question for having its words, whatever
         else it says. Many have the same ones.
         """
         if words not in self._covered:
             common = self._common(words)
-            covers = self._cover(len(common), self._worth_of(common)) if common else 0.0
+            covers = self._cover(len(common), self._add_worth(common)) if common else 0.0
             self._covered[words] = covers
         return self._covered[words]
 
@@ -98,7 +98,7 @@ class Question:
 
     def _compare(self, common: Set[str], words: int) -> float:
         """With a text of so many words."""
-        shared, terms, worth = len(common), len(self._terms), self._worth_of(common)
+        shared, terms, worth = len(common), len(self._terms), self._add_worth(common)
         others = self._whole / terms * max(words - shared, 0)
         weighed = worth / math.sqrt(self._whole * (worth + others))
         evenly = shared / math.sqrt(terms * max(words, shared))
@@ -112,7 +112,7 @@ class Question:
         meant = {term for term, others in self._others.items() if not others.isdisjoint(telling)}
         return self._terms & telling | meant
 
-    def _worth_of(self, common: Set[str]) -> float:
+    def _add_worth(self, common: Set[str]) -> float:
         return math.fsum(map(self.worth.__getitem__, common))
 
     def _cover(self, shared: int, worth: float) -> float:

@@ -6,11 +6,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Final
 
 from hardwon import limits
-from hardwon.learn.actions import ANY_FAILURE, judge_steps, pairs_of
-from hardwon.lessons.actions import count_actions
+from hardwon.lessons.actions import count_actions, judge_steps
 from hardwon.lessons.counts import (
-    HELPED,
-    NOT_HELPED,
     Increment,
     count_claims,
     count_credit,
@@ -27,13 +24,12 @@ from hardwon.lessons.keys import (
     find_fix_keys,
     key_of_task,
     session_key,
-    task_key,
 )
 from hardwon.records.kinds import Record, Trajectory
 from hardwon.text.sentences import fact_key
 
 
-def tallies_of(record: Record) -> tuple[Increment, ...]:
+def list_tallies(record: Record) -> tuple[Increment, ...]:
     """Everything the record teaches. What it is worth (its status, its author, its day) is counted
     with it.
     """
@@ -42,21 +38,11 @@ def tallies_of(record: Record) -> tuple[Increment, ...]:
 
 
 def count_trajectory(trajectory: Trajectory) -> tuple[Increment, ...]:
-    """What its actions came to, and what helped against which error."""
-    pairs = []
-    for pair, _ in pairs_of(trajectory):
-        level = HELPED if pair.helped else NOT_HELPED
-        pairs.append(Increment("pair", pair.diagnosis, pair.action, level, 0))
-        if trajectory.task.strip():
-            pairs += [
-                Increment("pair.task", task_key(trajectory.task, failure), pair.action, level, 0)
-                for failure in (pair.diagnosis, ANY_FAILURE)
-            ]
-    acts = [
+    """What its actions came to."""
+    return tuple(
         Increment(f"act.{counted.what}", counted.which, "", level, 0)
         for counted, level in count_actions(trajectory)
-    ]
-    return (*dict.fromkeys(pairs), *acts)
+    )
 
 
 _TEACHERS: Final[Mapping[str, Callable[..., tuple[Increment, ...]]]] = {
@@ -69,7 +55,7 @@ _TEACHERS: Final[Mapping[str, Callable[..., tuple[Increment, ...]]]] = {
 }
 
 
-def keys_of(record: Record) -> tuple[str, ...]:
+def list_keys(record: Record) -> tuple[str, ...]:
     """What a record can be found by exactly: both signatures of a fix, the hash of every failure in
     it, its session, what a fact says, and the keys of an experience that do not route it.
     """
@@ -82,13 +68,12 @@ def keys_of(record: Record) -> tuple[str, ...]:
     return tuple(sorted(keys))
 
 
-def keys_of_trajectory(trajectory: Trajectory) -> Iterator[str]:
+def _list_trajectory_keys(trajectory: Trajectory) -> Iterator[str]:
     """The failures that it met, what was tried in it, and its task."""
     steps = trajectory.steps[-limits.STEPS_LEARNED_MAX :]
-    outcomes = judge_steps(trajectory.steps)[-limits.STEPS_LEARNED_MAX :]
-    found = dict.fromkeys(outcomes.failures for outcomes in outcomes if outcomes.failures)
-    for failures in list(found)[: limits.LESSONS_PER_RECORD_MAX]:
-        yield from map("failure:{}".format, failures)
+    judged = judge_steps(trajectory.steps)[-limits.STEPS_LEARNED_MAX :]
+    families = dict.fromkeys(one.failure.family for one in judged if one.failure)
+    yield from [f"failure:{family}" for family in families][: limits.LESSONS_PER_RECORD_MAX]
     tried = dict.fromkeys(attempt_key(step.action) for step in steps)
     yield from list(tried)[-limits.LESSONS_PER_RECORD_MAX :]
     if trajectory.task.strip():
@@ -98,7 +83,7 @@ def keys_of_trajectory(trajectory: Trajectory) -> Iterator[str]:
 _OWN_KEYS: Final[Mapping[str, Callable[..., Iterable[str]]]] = {
     "fix": find_fix_keys,
     "fact": lambda fact: [fact_key(fact)],
-    "trajectory": keys_of_trajectory,
+    "trajectory": _list_trajectory_keys,
     "decision": find_decision_keys,
     "adopted": lambda adopted: [exact_key("adopted", adopted.origin)],
     "cleaned": find_cleaned_keys,

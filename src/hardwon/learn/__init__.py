@@ -1,1 +1,0 @@
-"""A record becomes tallies, and tallies become knowledge. Pure functions."""

@@ -1,0 +1,151 @@
+"""What a fixer is told before the next attempt, in the order in which it matters: how the model did
+so far, what worked for this very issue, for its type on the model, for its type anywhere, and what
+is not to be repeated. Reads only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from typing import Final
+
+from hardwon import limits
+from hardwon.lessons.fixes import Choice, concerns
+from hardwon.lessons.sources import few_of_each
+from hardwon.memory.fix_lessons import FixReading, ModelHistory, Strategy, word_strategy
+from hardwon.records.kinds import VOUCHED_STATUSES, Adopted, Issue
+from hardwon.tell.lines import (
+    DONE,
+    FAILED,
+    KNOWN,
+    Draft,
+    drop_mark_of_command,
+    make_mark,
+    name_sources,
+)
+from hardwon.text.clean import clean_line
+from hardwon.text.terms import spelled_alike
+
+NOT_AGAIN: Final = "failed"
+# The sorts of lessons about strategies; of each, FIXES_IN_CONTEXT_MAX are said.
+SORTS: Final = ("signature", "model", "type", NOT_AGAIN)
+# Times as many as are said: a source may have no room left for its second.
+_CONSIDERED: Final = 2
+# Notes about a model; one about the issue's own type comes first.
+_NOTES_MAX: Final = 1
+_COMMON_ISSUES_MAX: Final = 3
+
+
+def say_fixes(
+    known: FixReading, issue: Issue, fixer: str | None, history_tokens_max: int, *, alone: bool
+) -> Iterator[Draft]:
+    """Nothing where nothing is known. Every strategy is in one line at most. A line about the model
+    that has more tokens than it may is cut to its figures.
+    """
+    # first, for it reads at once what the model's history needs of it
+    choices, most = known.choices_for(issue, fixer), limits.FIXES_IN_CONTEXT_MAX
+    history = known.model_history(issue.model, fixer) if issue.model else None
+    if history:
+        yield _say_model(history, issue.issue_type, history_tokens_max, alone=alone)
+    for sort in SORTS:
+        worked = [choice for choice in choices.worked if choice.scope == sort]
+        allowed = few_of_each(
+            choices.failed if sort == NOT_AGAIN else worked,
+            lambda choice: choice.ranked.support.only_source,
+            most,
+        )
+        drafts = []
+        for choice in allowed:
+            record = known.read_strategy(choice.ranked)
+            if record and (choice.scope == "signature" or concerns(record, issue)):
+                strategy = word_strategy(choice.ranked, record)
+                drafts.append(_say_strategy(choice, strategy, issue, sort, alone=alone))
+            if len(drafts) == _CONSIDERED * most:
+                break
+        yield from drafts
+    for hint, adopted in islice(known.hints_for(issue), most):
+        yield _say_hint(hint, adopted)
+
+
+def _say_hint(hint: str, record: Adopted) -> Draft:
+    """What a knowledge base says that was brought in: one source's word."""
+    text = drop_mark_of_command(clean_line(hint, limits.LESSON_CHARS_MAX))
+    vouched = int(record.metadata.validation.status in VOUCHED_STATUSES)
+    return Draft(
+        f"from a knowledge base: {text} {make_mark(name_sources([record.said_by], vouched))}",
+        KNOWN,
+        (record.said_by,),
+        vouched,
+        (record.id,),
+        frozenset({spelled_alike(text)}),
+        "what a knowledge base says of such issues",
+        sort=KNOWN,
+    )
+
+
+def _say_model(history: ModelHistory, issue_type: str, tokens_max: int, *, alone: bool) -> Draft:
+    name = clean_line(history.model_name, limits.NAME_CHARS_MAX)
+    attempts = "attempt" if history.attempts == 1 else "attempts"
+    counts = f"{name}: {history.attempts} {attempts}, {history.verified} verified, p = {history.p_success:.2f}"
+    common = ", ".join(f"{issue} ({count})" for issue, count in history.issues[:_COMMON_ISSUES_MAX])
+    notes = sorted(history.notes, key=lambda note: not note.startswith(f"{issue_type} "))
+    details = [
+        clean_line(detail, limits.LESSON_CHARS_MAX)
+        for detail in (f"common issues: {common}" if common else "", *notes[:_NOTES_MAX])
+    ]
+    mark = make_mark(name_sources(history.sources, history.vouched, alone=alone))
+    line = drop_mark_of_command("; ".join(filter(None, (counts, *details))))
+    # Several together say nothing that one of them would have to share the room for.
+    sources = history.sources if len(history.sources) == 1 else ()
+    return Draft(
+        f"{line} {mark}".rstrip(),
+        KNOWN,
+        sources,
+        history.vouched,
+        why="how fixes of the model went",
+        tokens_max=tokens_max,
+        shorter=lambda _: f"{counts} {mark}".rstrip(),
+    )
+
+
+def _say_strategy(
+    choice: Choice, strategy: Strategy, issue: Issue, sort: str, *, alone: bool
+) -> Draft:
+    """Commands are data: they are shown, and run by nobody here."""
+    done = " && ".join(strategy.fix_commands) or strategy.analysis
+    done = drop_mark_of_command(clean_line(done, limits.LESSON_CHARS_MAX, begins_line=False))
+    who = name_sources(strategy.sources, strategy.vouched, alone=alone)
+    failed = strategy.attempts - strategy.verified
+    if sort == NOT_AGAIN:
+        where = " for this very issue" if choice.scope == "signature" else ""
+        times = f"{strategy.attempts} of {strategy.attempts} times"
+        line = f"did not work{where}, {times}; do not repeat: {done} {make_mark(who)}".rstrip()
+    else:
+        kind, model = (
+            clean_line(name, limits.NAME_CHARS_MAX) for name in (issue.issue_type, issue.model)
+        )
+        about = {"signature": "this very issue", "model": f"{kind} on {model}", "type": kind}[sort]
+        yet = "but not for this very issue yet" if choice.failed_here else ""
+        p = f"p = {strategy.p_success:.2f}"
+        if failed > strategy.verified:
+            about += f", failed {failed} of {strategy.attempts} times"
+            mark = make_mark(p, yet, who)
+        else:
+            times = f"worked {strategy.verified} of {strategy.attempts} times"
+            mark = make_mark(times, p, yet, who)
+        line = f"{about}: {done} {mark}"
+    return Draft(
+        line,
+        FAILED if failed > strategy.verified else DONE,
+        strategy.sources,
+        strategy.vouched,
+        strategy.evidence,
+        frozenset({strategy.id, *_name_actions(strategy.fix_commands)}),
+        "what was done about the issue",
+        sort=sort,
+    )
+
+
+def _name_actions(commands: Sequence[str]) -> tuple[str, str]:
+    """What a fix did, as runs are compared by it: its commands one by one, and in one line."""
+    return "\n".join(map(spelled_alike, commands)), spelled_alike(" && ".join(commands))
