@@ -80,16 +80,13 @@ def command(
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Makes a command of a function, with `--json`, which `show` obeys."""
 
+    def obey(named: dict[str, Any]) -> None:
+        Line.as_json = "as_json" in named
+
     def add(function: Callable[..., None]) -> Callable[..., None]:
         """The function, as it was."""
-
-        def run(as_json: bool, **values: Any) -> None:
-            Line.as_json = as_json
-            function(**values)
-
-        if prints_json:
-            _add_parameters(run, function, {"as_json": Json}, default=False)
-        group.command(name, **settings)(run if prints_json else function)
+        made = with_options("", {"as_json": Json}, obey)(function) if prints_json else function
+        group.command(name, **settings)(made)
         return function
 
     return add
@@ -98,43 +95,33 @@ def command(
 def with_options(
     into: str, options: Mapping[str, Any], take: Callable[[dict[str, Any]], Any] = dict
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """These options in place of the function's parameter `into`, which gets what `take` makes of
-    those that somebody gave, by name. So what several commands take is written down once.
+    """These options in place of the function's parameter `into`, if there is one, which gets what
+    `take` makes of those that somebody gave, by name. So what several commands take is written down
+    once.
     """
 
     def add(function: Callable[..., None]) -> Callable[..., None]:
-        """The function, as it was."""
+        """The function as typer is to see it: with these parameters."""
 
         def run(**values: Any) -> None:
             all_values = {name: values.pop(name) for name in options}
             named = {name: value for name, value in all_values.items() if value not in (None, [])}
-            function(**values, **{into: take(named)})
+            taken = take(named)
+            function(**values, **({into: taken} if into else {}))
 
-        return _add_parameters(run, function, options, without=into)
+        keyword = inspect.Parameter.KEYWORD_ONLY
+        own = inspect.signature(function).parameters.values()
+        parameters = [one.replace(kind=keyword) for one in own if one.name != into]
+        parameters += [
+            inspect.Parameter(name, keyword, default=None, annotation=annotation)
+            for name, annotation in options.items()
+        ]
+        run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]  # typer reads it
+        run.__annotations__ = {one.name: one.annotation for one in parameters}
+        run.__doc__ = function.__doc__
+        return run
 
     return add
-
-
-def _add_parameters(
-    run: Callable[..., None],
-    function: Callable[..., None],
-    options: Mapping[str, Any],
-    *,
-    default: Any = None,
-    without: str = "",
-) -> Callable[..., None]:
-    """`run` as typer is to see it: with the parameters of the function, and these."""
-    keyword = inspect.Parameter.KEYWORD_ONLY
-    own = inspect.signature(function).parameters.values()
-    parameters = [one.replace(kind=keyword) for one in own if one.name != without]
-    parameters += [
-        inspect.Parameter(name, keyword, default=default, annotation=annotation)
-        for name, annotation in options.items()
-    ]
-    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]  # typer reads it
-    run.__annotations__ = {one.name: one.annotation for one in parameters}
-    run.__doc__ = function.__doc__
-    return run
 
 
 # What commands take.
