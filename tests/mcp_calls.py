@@ -28,6 +28,16 @@ from hardwon.surfaces.mcp.reading import PROMPTS, RESOURCES, make_address
 from hardwon.surfaces.mcp.tools import TOOLS
 
 SOURCE = str(Path(hardwon.__file__).parent.parent)
+HELLO = {
+    "jsonrpc": "2.0",
+    "id": 1,
+    "method": "initialize",
+    "params": {
+        "protocolVersion": "2025-06-18",
+        "capabilities": {},
+        "clientInfo": {"name": "x", "version": "1"},
+    },
+}
 MODES = ("legacy", "auto")
 """The handshake of older clients, and that of today's."""
 _LOADED = ("hardwon.surfaces.mcp.server", "hardwon.surfaces.cli.servers", "hardwon.memory.context")

@@ -69,12 +69,9 @@ def test_calls_are_spans_without_what_was_said(tmp_path: Path) -> None:
     assert [span.failed for span in provider.spans].index(True) == 3
     assert provider.spans[3].attributes["error.type"] == "InvalidInputError"
     assert provider.spans[1].attributes == {
-        "gen_ai.operation.name": "search_memory",
-        "gen_ai.provider.name": "hardwon",
-        "gen_ai.memory.store.id": "shop",
-        "hardwon.method": "recall",
-        "hardwon.results": 1,
-    }
+        "gen_ai.operation.name": "search_memory", "gen_ai.provider.name": "hardwon",
+        "gen_ai.memory.store.id": "shop", "hardwon.method": "recall", "hardwon.results": 1,
+    }  # fmt: skip
     assert "harbour" not in str([span.attributes for span in provider.spans])
 
 

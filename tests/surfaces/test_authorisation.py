@@ -18,11 +18,8 @@ from serving import PROJECT, Served, served
 from test_rest import NDJSON, example_of
 
 REACHES = {
-    "own": [PROJECT],
-    "all": None,
-    "other": ["elsewhere"],
-    "own and other": ["elsewhere", PROJECT],
-}
+    "own": [PROJECT], "all": None, "other": ["elsewhere"], "own and other": ["elsewhere", PROJECT],
+}  # fmt: skip
 
 
 @pytest.fixture(scope="module")

@@ -32,13 +32,10 @@ from hardwon.surfaces.adopt import find_kind
 from hardwon.training.functions import load_agent_memory, record_episode, save_agent_memory
 
 TREE_FILE = {
-    "timestamp": "2026-01-05T10:00:00+00:00",
-    "outcome": "failure",
-    "tool": "code_interpreter",
-    "summary": "parser",
-    "content": "the parser failed on line 3",
+    "timestamp": "2026-01-05T10:00:00+00:00", "outcome": "failure", "tool": "code_interpreter",
+    "summary": "parser", "content": "the parser failed on line 3",
     "metadata": {"error_type": "runtime"},
-}
+}  # fmt: skip
 
 pytestmark = pytest.mark.usefixtures("own_folder")
 
@@ -112,13 +109,10 @@ def a_training_memory() -> Path:
     memory = record_episode(
         load_agent_memory("agent_memory.json"),
         {
-            "task_id": "t",
-            "score": 0.9,
-            "steps": 3,
-            "trajectory_summary": "read the log",
+            "task_id": "t", "score": 0.9, "steps": 3, "trajectory_summary": "read the log",
             "successes": ["it worked"],
         },
-    )
+    )  # fmt: skip
     save_agent_memory(memory, "agent_memory.json")
     return Path("agent_memory.json")
 

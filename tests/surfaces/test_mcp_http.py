@@ -22,6 +22,7 @@ from hardwon.surfaces.mcp.reading import SCHEME
 from hardwon.surfaces.mcp.tools import TOOLS, USUAL
 from hardwon.trust.access import SCOPES, Caller, Scope, includes
 from mcp_calls import (
+    HELLO,
     MODES,
     ask_of_skills,
     example_of,
@@ -166,16 +167,7 @@ def test_what_is_written_is_the_tokens_own_and_in_its_project(running: Served) -
 
 
 def test_no_session_is_handed_out_that_another_token_could_take_over(running: Served) -> None:
-    params = {
-        "protocolVersion": "2025-06-18",
-        "capabilities": {},
-        "clientInfo": {"name": "x", "version": "1"},
-    }
-    opened = post(
-        running,
-        running.token("write"),
-        {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params},
-    )
+    opened = post(running, running.token("write"), HELLO)
     assert opened.status_code == 200
     assert "mcp-session-id" not in opened.headers
     answer = post(running, None, mcp_session_id="0" * 32)

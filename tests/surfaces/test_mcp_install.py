@@ -14,7 +14,7 @@ import pytest
 
 from command_line import answered, at_once, refused
 from hardwon.surfaces.mcp.clients import CLIENTS
-from mcp_calls import SOURCE
+from mcp_calls import HELLO, SOURCE
 
 JSON_CLIENTS = [name for name, client in CLIENTS.items() if not client.is_toml]
 OTHER = {"command": "npx", "args": ["-y", "other"], "env": {"KEY": "wörd"}}
@@ -45,20 +45,10 @@ def test_what_a_client_needs_is_printed_and_nothing_written(name: str, tmp_path:
 
 def test_the_command_that_is_written_starts_the_server(tmp_path: Path) -> None:
     command = answered("mcp", "install", "claude-desktop")["command"]
-    hello = {
-        "jsonrpc": "2.0",
-        "id": 1,
-        "method": "initialize",
-        "params": {
-            "protocolVersion": "2025-06-18",
-            "capabilities": {},
-            "clientInfo": {"name": "x", "version": "1"},
-        },
-    }
     environment = {**os.environ, "PYTHONPATH": SOURCE}
     done = subprocess.run(
         command,
-        input=json.dumps(hello) + "\n",
+        input=json.dumps(HELLO) + "\n",
         cwd="/",
         capture_output=True,
         text=True,

@@ -31,6 +31,7 @@ from hardwon.surfaces.rest.app import PROJECT_HEADER
 from hardwon.trust import access
 from hardwon.trust.access import Caller
 from mcp_calls import (
+    HELLO,
     MODES,
     SOURCE,
     call_every_tool,
@@ -173,11 +174,8 @@ def test_the_names_of_btb_ask_the_same_memory(brain: Path) -> None:
             assert len(answers["btb_recall"]["memories"]) == 5
             assert answers["btb_recall"]["memories"][0]["_path"] == path
             assert answers["btb_reflect"]["by_outcome"] == {
-                "failure": 5,
-                "success": 1,
-                "learning": 0,
-                "interaction": 0,
-            }
+                "failure": 5, "success": 1, "learning": 0, "interaction": 0,
+            }  # fmt: skip
             area = "tool=code_interpreter/error_type=runtime"
             assert answers["btb_reflect"]["failure_hotspots"] == [[area, 5]]
             assert answers["btb_derive"] == {
@@ -367,29 +365,17 @@ class Raw:
     """The server, spoken to line by line."""
 
     def __init__(self, brain: Path) -> None:
+        words = ["--memory", str(brain), "mcp", "--tools", "all"]
         self.process = subprocess.Popen(
-            [
-                sys.executable,
-                "-m",
-                "hardwon.surfaces.cli.main",
-                "--memory",
-                str(brain),
-                "mcp",
-                "--tools",
-                "all",
-            ],
+            [sys.executable, "-m", "hardwon.surfaces.cli.main", *words],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             env={**os.environ, "PYTHONPATH": SOURCE},
         )
-        self._number = 0
-        client = {
-            "protocolVersion": "2025-06-18",
-            "capabilities": {},
-            "clientInfo": {"name": "raw", "version": "1"},
-        }
-        self.ask("initialize", client)
+        self._number = 1
+        self.send(HELLO)
+        self.answer()
         self.send({"jsonrpc": "2.0", "method": "notifications/initialized"})
 
     def send(self, message: dict[str, Any] | str) -> None:

@@ -25,12 +25,9 @@ from mcp_calls import MODES, call_every_tool, fill, over_stdio, parameters, refu
 
 ERROR = "make: *** [deploy] Error 1\nRuntimeError: missing AWS_REGION"
 FAILED = {
-    "happened": "the deploy stopped",
-    "outcome": "failure",
-    "task": "deploy the shop",
-    "action": "make deploy",
-    "error": ERROR,
-}
+    "happened": "the deploy stopped", "outcome": "failure", "task": "deploy the shop",
+    "action": "make deploy", "error": ERROR,
+}  # fmt: skip
 FIXED = {
     **FAILED,
     "outcome": "success",

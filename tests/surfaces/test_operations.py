@@ -172,16 +172,13 @@ def full(tmp_path: Path) -> Memory:
 
 
 SAID: dict[str, dict[str, Any]] = {
-    "recall": {"query": "upload failed"},
-    "context": {"query": "upload failed", "task_id": "t"},
+    "recall": {"query": "upload failed"}, "context": {"query": "upload failed", "task_id": "t"},
     "advise": {"action": "raise the timeout"},
     "similar_issues": {"issue": {"model": "m", "issue_type": "TIMEOUT", "description": "slow"}},
     "fixes.strategies": {"issue_type": "TIMEOUT"},
-    "fixes.failed_strategies": {"issue_type": "TIMEOUT"},
-    "model_insights": {"name": "m"},
-    "episodes.scores": {"task_id": "t"},
-    "care.adopted": {"origin": "x"},
-}
+    "fixes.failed_strategies": {"issue_type": "TIMEOUT"}, "model_insights": {"name": "m"},
+    "episodes.scores": {"task_id": "t"}, "care.adopted": {"origin": "x"},
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", [each.name for each in ALL if each.reads and not each.streams])
