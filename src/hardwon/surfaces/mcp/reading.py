@@ -190,7 +190,7 @@ class Prompt(NamedTuple):
 PROMPTS: Final[dict[str, Prompt]] = {}
 
 
-def _prompt(name: str, title: str, **arguments: str) -> Callable[[WritePrompt], None]:
+def _offer_prompt(name: str, title: str, **arguments: str) -> Callable[[WritePrompt], None]:
     """Makes a prompt of a function, whose docstring is what a client is told of it."""
 
     def add(write: WritePrompt) -> None:
@@ -203,7 +203,7 @@ def _tell(ask: Ask, operation: str, **arguments: Any) -> str:
     return describe_answer(operation, ask(operation, **arguments))
 
 
-@_prompt("memory_review", "Review the memory")
+@_offer_prompt("memory_review", "Review the memory")
 def review_memory(ask: Ask, _: Mapping[str, str]) -> str:
     """What the memory adds up to, and what its readers should do differently."""
     newest = ask("care.page", limit=RECENT_SHOWN, status="hypothesis").records
@@ -223,7 +223,7 @@ def review_memory(ask: Ask, _: Mapping[str, str]) -> str:
     )
 
 
-@_prompt(
+@_offer_prompt(
     "debug_session",
     "Debug with the memory",
     error="The error, as it was seen: its message, and the end of its trace.",
@@ -247,7 +247,7 @@ def debug_session(ask: Ask, arguments: Mapping[str, str]) -> str:
     )
 
 
-@_prompt("schema_discovery", "Find a better schema")
+@_offer_prompt("schema_discovery", "Find a better schema")
 def discover_schema(ask: Ask, _: Mapping[str, str]) -> str:
     """How experiences are filed so far, and how they could be."""
     keys: dict[str, set[str]] = {}

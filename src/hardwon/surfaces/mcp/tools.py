@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import cache, partial
+from operator import attrgetter
 from typing import Annotated, Any, Final, Literal, NamedTuple
 
 from pydantic import Field
@@ -178,11 +179,7 @@ def _answer_shortly(name: str, answer: Any) -> ShortAnswer:
 def _make_usual(
     title: str, description: str, scope: Scope, takes: type[Arguments], run: Any, *fields: str
 ) -> Tool:
-    def words(answer: ShortAnswer) -> str:
-        """Its text."""
-        return answer.text
-
-    return Tool(title, description, scope, takes, ShortAnswer, run, words, fields)
+    return Tool(title, description, scope, takes, ShortAnswer, run, attrgetter("text"), fields)
 
 
 def _shorten(name: str, title: str, description: str, *fields: str) -> tuple[str, Tool]:
