@@ -53,7 +53,7 @@ def verify(
     ),
     verification_id: cli.Text = cli.opt("Which run, approval or build it was.", default=None),
 ) -> None:
-    """Mark a record as verified: a test, a person or a compiler showed it to be true.
+    """Mark a record as verified. A test, a person or a compiler showed it to be true.
 
     \b
     Examples:
