@@ -30,12 +30,9 @@ FOLDER = ROOT / "docs" / "reference"
 SOURCE = Path(hardwon.__file__).parent
 NOUNS = [name for name, found in vars(Memory).items() if isinstance(found, Noun)]
 METHODS = [name for name in dir(Memory) if not name.startswith("_") and name not in NOUNS]
-METHODS += [
-    f"{noun}.{name}"
-    for noun in NOUNS
-    for name in dir(getattr(Memory, noun))
-    if not name.startswith("_")
-]
+for noun in NOUNS:
+    names = dir(getattr(Memory, noun))
+    METHODS += [f"{noun}.{name}" for name in names if not name.startswith("_")]
 TOLD_ONCE = {*ENVELOPE_KEYWORDS, *Filters.model_fields, "self", "cls", "envelope", "filters"}
 TOLD_ONCE |= {"as_of", "by", "dry_run", "limit", "progress", "issue"}
 """Arguments that the page explains for all methods that take them."""
@@ -48,9 +45,8 @@ def page(name: str) -> str:
 
 def section(name: str, heading: str) -> str:
     """What stands under a heading of the third level, up to the next of any."""
-    found = re.search(
-        rf"^### {re.escape(heading)}\n(.*?)(?=^##|\Z)", page(name), re.MULTILINE | re.DOTALL
-    )
+    under = rf"^### {re.escape(heading)}\n(.*?)(?=^##|\Z)"
+    found = re.search(under, page(name), re.MULTILINE | re.DOTALL)
     assert found, f"{name} has nothing about {heading}"
     return found[1]
 
@@ -69,18 +65,12 @@ def generated(into: Path, **environment: str) -> dict[str, str]:
 
 
 def pages_in(folder: Path) -> dict[str, str]:
-    return {
-        str(path.relative_to(folder)): path.read_text(encoding="utf-8")
-        for path in folder.rglob("*.md")
-    }
+    return {str(path.relative_to(folder)): path.read_text() for path in folder.rglob("*.md")}
 
 
 def test_generated_pages_are_what_the_generator_writes_on_every_machine(tmp_path: Path) -> None:
-    claiming = {
-        name: text
-        for name, text in pages_in(ROOT / "docs").items()
-        if "<!-- Made by docs/generate.py" in text
-    }
+    there, mark = pages_in(ROOT / "docs"), "<!-- Made by docs/generate.py"
+    claiming = {name: text for name, text in there.items() if mark in text}
     other = {
         "HARDWON_MEMORY": "/elsewhere", "HARDWON_PROJECT": "other", "HOME": "/nowhere", "LANG": "C", "PYTHONUTF8": "1",
     }  # fmt: skip
@@ -123,9 +113,8 @@ def test_a_method_is_told_with_all_of_its_arguments(name: str) -> None:
     assert first_sentence(function) in told
     for argument in inspect.signature(function).parameters.keys() - TOLD_ONCE:
         assert re.search(rf"^.*\b{argument}\b", told, re.MULTILINE)
-        assert re.search(rf"\b{argument}\b", inspect.getdoc(function) or ""), (
-            f"{name} does not say what {argument} is"
-        )
+        described = re.search(rf"\b{argument}\b", inspect.getdoc(function) or "")
+        assert described, f"{name} does not say what {argument} is"
 
 
 @each("name", OPERATIONS)
@@ -134,12 +123,10 @@ def test_an_operation_is_told_with_its_fields(name: str) -> None:
     told = section("rest.md", f"`{operation.method} {operation.path}`")
     assert told.strip().startswith(f"`{name}`. {operation.description.split('. ')[0]}")
     shared = told.count("the fields of [the ")
+    before = page("rest.md").partition("\n## Recording\n")[0]
     for field in operation.takes.model_fields:
-        named = re.search(rf"^\| `{field}` \|", told, re.MULTILINE)
-        elsewhere = re.search(
-            rf"^\| `{field}` \|", page("rest.md").partition("\n## Recording\n")[0], re.MULTILINE
-        )
-        assert named or (shared and elsewhere), field
+        row = re.compile(rf"^\| `{field}` \|", re.MULTILINE)
+        assert row.search(told) or (shared and row.search(before)), field
     assert not re.search(r"^\| `\w+` \|.*\| +\|$", told, re.MULTILINE), "a field without a meaning"
 
 
@@ -157,14 +144,9 @@ def test_every_variable_that_the_program_reads_is_told() -> None:
 
 
 def test_every_limit_is_told_with_its_reason() -> None:
-    names = {
-        name
-        for name in vars(limits)
-        if name.isupper() and name not in ("KIB", "MIB", "GIB", "DAY_US")
-    }
-    told = dict(
-        re.findall(r"^\| `([A-Z_0-9]+)` \| (.+ \| .+) \|$", page("limits.md"), re.MULTILINE)
-    )
+    names = {name for name in vars(limits) if name.isupper()} - {"KIB", "MIB", "GIB", "DAY_US"}
+    row = re.compile(r"^\| `([A-Z_0-9]+)` \| (.+ \| .+) \|$", re.MULTILINE)
+    told = dict(row.findall(page("limits.md")))
     assert set(told) == names
     assert told["MEMORY_BYTES_MAX"].startswith("64 GiB | One SQLite memory.")
     assert told["TEXT_CHARS_MAX"].startswith("200,000 | One text field.")
@@ -174,10 +156,8 @@ def test_every_table_of_the_database_is_told(tmp_path: Path) -> None:
     with Memory(tmp_path) as memory:
         location = memory.location
     with closing(sqlite3.connect(location)) as database:
-        named = {
-            name
-            for (name,) in database.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")
-        }
+        listed = database.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")
+        named = {name for (name,) in listed}
     # of FTS5 and SQLite itself
     tables = {name for name in named if not name.startswith(("record_text_", "sqlite_"))}
     assert len(tables) > 15
@@ -186,16 +166,15 @@ def test_every_table_of_the_database_is_told(tmp_path: Path) -> None:
 
 def test_every_module_is_told_in_its_room() -> None:
     told: dict[str, set[str]] = {}
-    for room in re.split(
-        r"^### ", page("../architecture.md").partition("\n## Every module\n")[2], flags=re.MULTILINE
-    )[1:]:
+    modules = page("../architecture.md").partition("\n## Every module\n")[2]
+    for room in re.split(r"^### ", modules, flags=re.MULTILINE)[1:]:
         told[room.splitlines()[0]] = set(re.findall(r"^\| `(\w+)` \| \S", room, re.MULTILINE))
     assert told.pop("Values") == ROOMS[0]
     packages = {path.parent for path in SOURCE.rglob("__init__.py")} - {SOURCE}
-    assert told == {
-        str(package.relative_to(SOURCE)): {path.stem for path in package.glob("*.py")}
-        - {"__init__"}
+    there = {
+        str(package.relative_to(SOURCE)): {path.stem for path in package.glob("[!_]*.py")}
         for package in packages
     }
+    assert told == there
     drawing = page("../architecture.md").partition("```text\n")[2].partition("```")[0]
     assert all(re.search(rf"\b{room}\b", drawing) for layer in ROOMS for room in layer)

@@ -26,18 +26,11 @@ def in_another_process(
         told = dict(issue)
         if issue is WITH_ERROR:
             told["error_output"] = ERROR.format(10 + number, 8000 + number)
+        command = "systemctl restart ollama"
         with Memory(location) as memory:
-            verdict = memory.advise(
-                "systemctl restart ollama", issue=told, error=told.get("error_output")
-            ).verdict
-            memory.record_fix(
-                told,
-                good,
-                good,
-                fix_commands=["systemctl restart ollama"],
-                author=f"agent {number}",
-            )
-            tell(verdict.ljust(36))
+            advice = memory.advise(command, issue=told, error=told.get("error_output"))
+            memory.record_fix(told, good, good, "", [command], author=f"agent {number}")
+            tell(advice.verdict.ljust(36))
 
     child = Child.start(work)
     assert child.wait() == 0
@@ -76,12 +69,8 @@ def test_what_is_said_of_an_attempt_stays_one_line(memory: Memory) -> None:
 
 def test_a_failure_that_shows_no_error_is_one_all_the_same(memory: Memory) -> None:
     for _ in range(2):
-        memory.record_trajectory(
-            "deploy",
-            [{"action": "make deploy", "observation": "done?"}],
-            0.0,
-            failure_hash="c0ffee",
-        )
+        step = {"action": "make deploy", "observation": "done?"}
+        memory.record_trajectory("deploy", [step], 0.0, failure_hash="c0ffee")
     assert memory.advise("make deploy").verdict == "blocked"
     memory.record_trajectory("deploy", [{"action": "make deploy", "observation": "done"}], 1.0)
     assert memory.advise("make deploy").failures == 0

@@ -58,13 +58,11 @@ def test_split_and_merged_logs_teach_the_same(
             whole.forget(victim.id)
             (right if right.get(victim.id) else left).forget(victim.id)
         elif change != "none" and victim.metadata.validation.status in ("hypothesis", "verified"):
-            holder = right if right.get(victim.id) else left
-            if change == "verify":
-                holder.verify(victim.id, "test_runner")
-                whole.verify(victim.id, "test_runner")
-            else:
-                holder.archive(victim.id, "stale")
-                whole.archive(victim.id, "stale")
+            for memory in (whole, right if right.get(victim.id) else left):
+                if change == "verify":
+                    memory.verify(victim.id, "test_runner")
+                else:
+                    memory.archive(victim.id, "stale")
         left.merge(right, trust=True)
         right.merge(left, trust=True)
         assert knowledge_of(left) == knowledge_of(right) == knowledge_of(whole)
@@ -96,15 +94,10 @@ def test_rebuild_and_doctor(engine: str, log: list[AnyRecord], data: st.DataObje
     with memories(engine, 1) as (memory,):
         keep(memory, log)
         sound = knowledge_of(memory)
-        damage = data.draw(
-            st.sampled_from(
-                [
-                    "UPDATE tally SET level0 = level0 + 1", "UPDATE tally SET last_id = 'x'", "DELETE FROM tally",
-                    "UPDATE tally SET day = day + 9", "DELETE FROM record_key",
-                ]
-            )
-        )  # fmt: skip
-        go_past(memory, damage)
+        set_to = ("level0 = level0 + 1", "last_id = 'x'", "day = day + 9")
+        damages = [f"UPDATE tally SET {change}" for change in set_to]
+        damages += ["DELETE FROM tally", "DELETE FROM record_key"]
+        go_past(memory, data.draw(st.sampled_from(damages)))
         assert (wrong_with(memory) == []) == (knowledge_of(memory) == sound)
         memory.rebuild()
         assert knowledge_of(memory) == sound

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import random
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -50,24 +49,22 @@ def shared(one: list[str], other: list[str]) -> float:
     return len(set(one) & set(other)) / max(len(set(one)), len(set(other)), 1)
 
 
+def recalled(memory: Memory, question: str) -> list[str]:
+    return [hit.record.id for hit in memory.recall(question, k=10)]
+
+
 def test_recall_finds_the_same(memories: list[Memory]) -> None:
-    found = [
-        [[hit.record.id for hit in memory.recall(question, k=10)] for memory in memories]
-        for question in plausible.questions(QUESTIONS)
-    ]
+    questions = plausible.questions(QUESTIONS)
+    found = [[recalled(memory, question) for memory in memories] for question in questions]
     assert mean(shared(*pair) for pair in found) >= 0.98
     assert sum(len(pair[0]) == 10 for pair in found) > 0.9 * QUESTIONS
 
 
 def test_what_is_known_exactly_is_found_exactly(memories: list[Memory]) -> None:
     rng = random.Random(3)
-    asked = [plausible.error(rng) for _ in range(25)] + [
-        generate_issue_signature(plausible.issue(rng)) for _ in range(25)
-    ]
-    found = [
-        [[hit.record.id for hit in memory.recall(question, k=10)] for memory in memories]
-        for question in asked
-    ]
+    asked = [plausible.error(rng) for _ in range(25)]
+    asked += [generate_issue_signature(plausible.issue(rng)) for _ in range(25)]
+    found = [[recalled(memory, question) for memory in memories] for question in asked]
     assert sum(bool(sqlite) for sqlite, _ in found) >= 45
     assert [sqlite for sqlite, _ in found] == [postgres for _, postgres in found]
 
@@ -77,19 +74,12 @@ def test_contexts_and_advice_say_the_same(memories: list[Memory]) -> None:
     same_context, same_advice = [], []
     for number, question in enumerate(plausible.questions(15, seed=5)):
         task, issue, error = f"task-{number}", plausible.issue(rng), plausible.error(rng)
-        contexts = [
-            memory.context(
-                question, task_id=task, issue=issue, count_tokens=len, budget_tokens=4_000
-            )
-            for memory in memories
-        ]
+        about: Any = {"task_id": task, "issue": issue, "count_tokens": len, "budget_tokens": 4_000}
+        contexts = [str(memory.context(question, **about)).splitlines() for memory in memories]
         # Within the fence, whose mark is another one each time: as long, but not as many tokens.
-        same_context.append(
-            len({tuple(str(context).splitlines()[1:-1]) for context in contexts}) == 1
-        )
-        advices = [
-            memory.advise(question, task=question, error=error, issue=issue) for memory in memories
-        ]
+        same_context.append(contexts[0][1:-1] == contexts[1][1:-1])
+        about = {"task": question, "error": error, "issue": issue}
+        advices = [memory.advise(question, **about) for memory in memories]
         same_advice.append(advices[0] == advices[1])
     assert mean(same_context) >= 0.9
     assert mean(same_advice) >= 0.9
@@ -98,12 +88,11 @@ def test_contexts_and_advice_say_the_same(memories: list[Memory]) -> None:
 WORDS = ("cache", "token", "src/auth/login.py", "e0382", "retry", "lock", "+caches", "+locked")
 
 
-@given(
-    texts=st.lists(
-        st.lists(st.sampled_from(WORDS), min_size=1, max_size=30), min_size=1, max_size=12
-    ),
-    asked=st.lists(st.sampled_from(WORDS), min_size=1, max_size=len(WORDS), unique=True),
-)
+SOME = st.lists(st.sampled_from(WORDS), min_size=1, max_size=30)
+EACH_ONCE = st.lists(st.sampled_from(WORDS), min_size=1, max_size=len(WORDS), unique=True)
+
+
+@given(texts=st.lists(SOME, min_size=1, max_size=12), asked=EACH_ONCE)
 def test_texts_are_scored_as_sqlite_scores_them(texts: list[list[str]], asked: list[str]) -> None:
     connection = apsw.Connection(":memory:")
     connection.execute("CREATE TABLE record (seq INTEGER PRIMARY KEY, project_id TEXT)")
@@ -127,10 +116,7 @@ def test_texts_are_scored_as_sqlite_scores_them(texts: list[list[str]], asked: l
     theirs: list[Any] = connection.execute(sql, (match,)).fetchall()
     having = {term: sum(term in text for text in texts) for term in asked}
     known = [term for term in asked if having[term]]
-    frequencies = bm25.Frequencies(
-        len(texts), sum(len(text) + bm25.MARKS for text in texts), having
-    )
+    lengths = sum(len(text) + bm25.MARKS for text in texts)
+    frequencies = bm25.Frequencies(len(texts), lengths, having)
     ours = bm25.scores(known, [terms for terms, _ in theirs], frequencies)
-    assert all(
-        math.isclose(one, score, rel_tol=1e-6) for one, (_, score) in zip(ours, theirs, strict=True)
-    )
+    assert list(ours) == pytest.approx([score for _, score in theirs], rel=1e-6)
