@@ -576,5 +576,5 @@ def _name_folder(router: Coherence, routed: Routed) -> str:
     route = router.route(routed.packet)
     if routed.unrouted or not route.problem:
         return str(route.folder)
-    named = {name: routed.packet.get(name, "") for name in ("outcome", "tool")}
-    return "/".join(f"{name}={value}".replace("/", "_") for name, value in named.items() if value)
+    named = ((name, routed.packet.get(name)) for name in ("outcome", "tool"))
+    return "/".join(f"{name}={value}".replace("/", "_") for name, value in named if value)

@@ -38,6 +38,7 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from functools import partial
 from hashlib import blake2b
+from itertools import takewhile
 from typing import Any, Final, NamedTuple
 
 from hardwon import limits
@@ -257,7 +258,12 @@ class _Leaf:
 
     def shapes(self, asked: _Asked, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
         """The sequence of folders as a glob, `*` for what the intent does not say."""
-        yield path + tuple(_shape(parts, asked) for parts in self.segments)
+        shapes = list(path)
+        for parts in self.segments:
+            keys = [part.key for part in parts if not isinstance(part, str)]
+            is_known = all(asked.get(key) is not None for key in keys)
+            shapes.append(_fill(parts, asked.get) if is_known else "*")
+        yield tuple(shapes)
 
 
 class _Choice(NamedTuple):
@@ -599,27 +605,19 @@ def _spell_intent(intent: Mapping[str, Any]) -> dict[str, str | None]:
     return {key: spelled(value) for key, value in intent.items() if value is not None}
 
 
-def _shape(parts: _Parts, asked: _Asked) -> str:
-    """A segment of a template as a glob."""
-    is_known = all(isinstance(part, str) or asked.get(part.key) is not None for part in parts)
-    return _fill(parts, asked.get) if is_known else "*"
-
-
 def _merge(shapes: set[tuple[str, ...]]) -> tuple[str, ...]:
     """One glob's folders for all of them: what they begin with, `**`, and what they end in."""
-    first, last = min(shapes), max(shapes)
-    if first == last:
-        return first
-    beginning = first[: _count_common(first, last)]
-    ends = [shape[len(beginning) :][::-1] for shape in shapes]
-    first, last = min(ends), max(ends)
-    return (*beginning, "**", *first[: _count_common(first, last)][::-1])
+    if len(shapes) == 1:
+        return next(iter(shapes))
+    beginning = _find_common(shapes)
+    end = _find_common({shape[len(beginning) :][::-1] for shape in shapes})[::-1]
+    return (*beginning, "**", *end)
 
 
-def _count_common(one: tuple[str, ...], other: tuple[str, ...]) -> int:
-    """How many segments both begin with. Of the first and the last in order, it is what all do."""
-    pairs = enumerate(zip(one, other, strict=False))
-    return next((place for place, pair in pairs if pair[0] != pair[1]), min(len(one), len(other)))
+def _find_common(shapes: Iterable[tuple[str, ...]]) -> tuple[str, ...]:
+    """The segments that all begin with."""
+    same = takewhile(lambda segments: len(set(segments)) == 1, zip(*shapes, strict=False))
+    return tuple(segments[0] for segments in same)
 
 
 @dataclass(slots=True)
@@ -667,12 +665,7 @@ def _branches_for(value: str) -> list[str]:
 
 def standard_folders() -> list[str]:
     """Those that the standard schema routes to."""
-    router = Coherence()
-    return [
-        router.route({"outcome": outcome, "tool": tool, **keys}).folder
-        for (outcome, tool), route in ROUTES.items()
-        for keys in ([{route[0]: value} for value in route[1]] if route else [{}])
-    ]
+    return ["/".join(shape) for shape in Coherence()._tree.shapes({})]
 
 
 def describe_reflection(

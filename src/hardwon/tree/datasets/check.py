@@ -80,11 +80,6 @@ def fingerprint(content: str) -> str:
     return " ".join(sorted(set(words)))
 
 
-def is_vague(content: str) -> bool:
-    """Whether the content says too little. Not all scripts put spaces between words."""
-    return content.isascii() and len(_WORD.findall(content)) < _WORDS_MIN
-
-
 @dataclass(frozen=True)
 class Fault:
     """One thing that is wrong with a data set. `index` is the memory's position in the list (None:
@@ -361,7 +356,8 @@ def _judge(
                 faults.append(_fault("summary", summary, wrong, "give each its own"))
                 record = None
         if content:  # what could be kept and should say better
-            if is_vague(content):
+            # not all scripts put spaces between words
+            if content.isascii() and len(_WORD.findall(content)) < _WORDS_MIN:
                 remedy = "name what it was about: the component, the error, the cause, the cure"
                 faults.append(_fault("content", content, "says too little", remedy, "warning"))
             first = contents.setdefault(fingerprint(content), index)
