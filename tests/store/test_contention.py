@@ -42,10 +42,8 @@ def test_many_processes_write_at_once(tmp_path: Path) -> None:
 def test_a_writer_that_never_ends_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("hardwon.limits.BUSY_TIMEOUT_MS", 200)
     with Memory(tmp_path) as first, Memory(tmp_path) as second:
-        with (
-            first._project.store.write(first.project),
-            pytest.raises(BusyError, match="locked by another writer .* try again"),
-        ):
+        refused = pytest.raises(BusyError, match="locked by another writer .* try again")
+        with first._project.store.write(first.project), refused:
             second.record_fact("x", "error")
         assert second.record_fact("y", "error").id
         assert second.stats().records == 1

@@ -235,10 +235,8 @@ class TestProjects:
                     setup.initialise(link, [name])
             link.close()
             for text in QUIET:
-                with (
-                    Memory(url, text) as memory,
-                    pytest.raises(ForbiddenError, match="does not reach project"),
-                ):
+                refused = pytest.raises(ForbiddenError, match="does not reach project")
+                with Memory(url, text) as memory, refused:
                     memory.stats()
 
     def test_are_granted_to_users_of_any_name(self) -> None:

@@ -444,10 +444,8 @@ class TestStore:
             with pytest.raises(ForbiddenError, match=f"does not reach project '{B}'"):
                 read(store, B, place.of_b)
         for alone in (True, False):
-            with (
-                pytest.raises(ForbiddenError, match=f"does not reach project '{B}'"),
-                store.write(B, alone=alone),
-            ):
+            refused = pytest.raises(ForbiddenError, match=f"does not reach project '{B}'")
+            with refused, store.write(B, alone=alone):
                 raise AssertionError("it began")
 
     def test_what_is_about_the_whole_database(self, store: PostgresStore, tmp_path: Path) -> None:
@@ -494,10 +492,8 @@ def test_a_memory_does_as_much_as_its_login_may(place: Place) -> None:
         memory.verify(kept.id, "human_approval")
         assert memory.forget(kept.id).ids == [kept.id]
         assert memory.get(kept.id) is None
-    with (
-        Memory(place.as_login("nobody"), A) as memory,
-        pytest.raises(ForbiddenError, match="does not reach"),
-    ):
+    refused = pytest.raises(ForbiddenError, match="does not reach")
+    with Memory(place.as_login("nobody"), A) as memory, refused:
         memory.stats()
 
 

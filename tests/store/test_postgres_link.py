@@ -352,10 +352,8 @@ def test_what_is_certain_when_the_connection_is_lost_in_the_middle(own_server: S
         own_server.kill_backend,
         restart,
     ):
-        with (
-            pytest.raises(errors.InterruptedWriteError, match="nothing was kept"),
-            alone(link) as session,
-        ):
+        refused = pytest.raises(errors.InterruptedWriteError, match="nothing was kept")
+        with refused, alone(link) as session:
             session.undos.append(lambda: undone.append(1))
             session.run("INSERT INTO note (id) VALUES (1)")
             end(process_of(session))
@@ -453,10 +451,8 @@ def test_nobody_knows_what_was_kept(link: Link, database: str, cut: str, impatie
     undone: list[int] = []
     with cutting(database, cut, stays_cut=True) as (cutter, _):
         began = time.monotonic()
-        with (
-            pytest.raises(errors.UnknownOutcomeError, match="look before you do it again"),
-            alone(cutter) as session,
-        ):
+        failing = pytest.raises(errors.UnknownOutcomeError, match="look before you do it again")
+        with failing, alone(cutter) as session:
             keep_one(session, 1, undone)
         assert time.monotonic() - began < 60
     assert undone == []

@@ -258,11 +258,8 @@ def test_a_vector_is_of_a_record_that_is_there_and_has_none(owner: str, writer: 
         assert refused(connection, update, 1)
     with connected(owner) as connection:
         assert connection.execute("SELECT vector FROM record_vector").fetchall() == [(bytes(8),)]
-    with (
-        Memory(writer, PROJECT) as memory,
-        pytest.raises(ForbiddenError, match="--as governor"),
-        memory._project.store.write(PROJECT) as opened,
-    ):
+    failing = pytest.raises(ForbiddenError, match="--as governor")
+    with Memory(writer, PROJECT) as memory, failing, memory._project.store.write(PROJECT) as opened:
         opened.set_embedder(PROJECT, "mine", 3)
 
 
