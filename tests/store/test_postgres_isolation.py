@@ -15,7 +15,7 @@ import psycopg
 import pytest
 
 import postgres_server
-from engines import schemas_of
+from engines import schemas_of, wrong_with
 from hardwon import Fact, Memory, Metadata
 from hardwon.errors import ForbiddenError, PlaceError
 from hardwon.records.fields import new_id
@@ -426,13 +426,8 @@ READS: dict[str, StoreCase] = {
 
 
 @pytest.fixture(params=ACCESS)
-def access(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
-
-
-@pytest.fixture
-def store(place: Place, access: str) -> Iterator[PostgresStore]:
-    opened = PostgresStore(place.as_login(access))
+def store(place: Place, request: pytest.FixtureRequest) -> Iterator[PostgresStore]:
+    opened = PostgresStore(place.as_login(request.param))
     yield opened
     opened.close()
 
@@ -469,9 +464,7 @@ def test_a_memory_does_as_much_as_its_login_may(place: Place) -> None:
     with Memory(place.as_login(READER), A) as memory:
         assert memory.recall("trumpet")
         assert memory.recall(SECRET) == []
-        assert memory.doctor().ok or [
-            each.check for each in memory.doctor().findings if not each.ok
-        ] == ["durability"]
+        assert wrong_with(memory) == []
         with pytest.raises(ForbiddenError, match="as writer"):
             memory.record_fact("x", "error")
     with Memory(place.as_login(WRITER), A) as memory:
@@ -502,10 +495,8 @@ def test_a_grant_that_is_taken_back_is_gone_at_once(place: Place) -> None:
     with Memory(place.as_login("nobody"), A) as memory:
         setup.grant(link, place.logins["nobody"], A, WRITER)
         memory.record_fact("while it may", "error")
-        assert setup.revoke(link, place.logins["nobody"], A) == [
-            place.role(A, READER),
-            place.role(A, WRITER),
-        ]
+        roles = [place.role(A, access) for access in (READER, WRITER)]
+        assert setup.revoke(link, place.logins["nobody"], A) == roles
         with pytest.raises(ForbiddenError, match="grant"):
             memory.record_fact("no longer", "error")
         with pytest.raises(ForbiddenError, match="grant"):

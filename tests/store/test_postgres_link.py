@@ -48,10 +48,8 @@ def link(database: str) -> Iterator[Link]:
 def own_server() -> Iterator[Server]:
     """One that may be killed."""
     server = Server()
-    server.run(
-        "CREATE SCHEMA hardwon; CREATE TABLE hardwon.note (id bigint PRIMARY KEY, text text NOT "
-        "NULL DEFAULT '')"
-    )
+    columns = "id bigint PRIMARY KEY, text text NOT NULL DEFAULT ''"
+    server.run(f"CREATE SCHEMA hardwon; CREATE TABLE hardwon.note ({columns})")
     yield server
     server.remove()
 
@@ -120,18 +118,11 @@ def later(seconds: float, work: Callable[[], object]) -> Iterator[None]:
         timer.join()
 
 
-def await_row(database: str, sql: str) -> None:
-    """Until somebody else sees one."""
-    with psycopg.connect(database, autocommit=True) as own:
-        wait_until(lambda: own.execute(sql).fetchone())
-
-
 def interrupt_asleep(database: str) -> None:
     """This process, as soon as a statement of its sleeps."""
-    await_row(
-        database,
-        "SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event = 'PgSleep'",
-    )
+    asleep = "SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event = 'PgSleep'"
+    with psycopg.connect(database, autocommit=True) as own:
+        wait_until(lambda: own.execute(asleep).fetchone())
     os.kill(os.getpid(), signal.SIGINT)
 
 
@@ -209,11 +200,8 @@ def test_tls_is_wanted_where_the_url_says_so(database: str, tmp_path: Path) -> N
             assert session._connection.pgconn.ssl_in_use
             assert session.first("SELECT 1") == (1,)
         link.close()
-        elsewhere = url.replace("localhost", "127.0.0.1")
-        for refused in (
-            f"{url}&sslrootcert={tmp_path}/others.pem",
-            f"{elsewhere}&sslrootcert={tmp_path}/ours.pem",
-        ):
+        elsewhere = f"{url.replace('localhost', '127.0.0.1')}&sslrootcert={tmp_path}/ours.pem"
+        for refused in (f"{url}&sslrootcert={tmp_path}/others.pem", elsewhere):
             with pytest.raises(errors.PlaceError, match="certificate"), Link(refused).reading():
                 pass
     with Proxy(socket_of(postgres_server.server())) as plain:
@@ -369,13 +357,8 @@ def test_a_server_that_stays_away_is_given_up_in_time(own_server: Server, impati
     own_server.kill()
     for opened in (link.reading(), link.snapshot("hardwon"), alone(link)):
         began = time.monotonic()
-        with (
-            pytest.raises(
-                errors.UnreachableError,
-                match=r"tried for \d+\.\d seconds; nothing was changed. Check",
-            ) as away,
-            opened,
-        ):
+        said = r"tried for \d+\.\d seconds; nothing was changed. Check"
+        with pytest.raises(errors.UnreachableError, match=said) as away, opened:
             pass
         assert 0.3 < time.monotonic() - began < 60
         assert link.location in str(away.value)
@@ -437,11 +420,10 @@ def test_a_write_whose_commit_got_no_answer_is_looked_for(
 ) -> None:
     undone: list[int] = []
     refused = pytest.raises(error) if error else nullcontext()
+    found = ("SELECT 1 FROM note WHERE id = ?1", [witness]) if witness is not None else None
     with cutting(database, cut) as (cutter, _), refused, alone(cutter) as session:
         keep_one(session, 1, undone)
-        session.witness = (
-            None if witness is None else ("SELECT 1 FROM note WHERE id = ?1", [witness])
-        )
+        session.witness = found
     assert ids(link) == ([0, 1] if cut == "after" else [0])
     assert undone == ([1] if error is errors.InterruptedWriteError else [])
 
