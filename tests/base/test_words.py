@@ -19,14 +19,14 @@ ROOT = SOURCE.parent.parent
 
 CODE_LINES_MAX = {
     "base": 800, "records": 1_170, "text": 2_290, "runs": 900, "search": 600, "trust": 930,
-    "lessons": 2_810, "tell": 1_680, "outside": 1_500, "store": 5_620, "memory": 7_070, "capture": 2_570,
+    "lessons": 2_810, "tell": 1_680, "outside": 1_359, "store": 4_696, "memory": 7_070, "capture": 2_570,
     "adapters": 576, "tree": 3_040, "training": 1_120, "fixes": 2_561, "surfaces": 7_000,
 }  # fmt: skip
 """Without blank lines, comments and docstrings. A room that got smaller does not grow again."""
 
 TEST_LINES_MAX = 63_400
 
-CLEAN = """base records runs search trust lessons tell capture adapters tree training surfaces""".split()
+CLEAN = """base records runs search trust lessons tell capture adapters tree training surfaces outside""".split()
 """The rooms whose names were looked through."""
 
 VAGUE = {"each", "said", "told", "found", "given"}

@@ -245,11 +245,11 @@ def _set_aside(copied: Path, target: Path) -> tuple[Path, bool]:
     """Gives the copy a name that is free. Where an interrupted run made the same copy already, that
     one stays.
     """
-    checksum = files.sha256_of(copied)
+    checksum = files.compute_sha256(copied)
     for number in count(1):
         suffix = "" if number == 1 else f"-{number}"
         aside = target.with_name(f"{target.stem}.before-hardwon{suffix}.db")
-        if aside.is_file() and files.sha256_of(aside) == checksum:
+        if aside.is_file() and files.compute_sha256(aside) == checksum:
             return aside, False
         with suppress(FileExistsError):
             files.publish(copied, aside)

@@ -40,7 +40,7 @@ from hardwon.memory.places import (
     open_store,
 )
 from hardwon.memory.standing import bring_back, happen, put_in_effect, same_content
-from hardwon.outside.files import home_of, repository_root
+from hardwon.outside.files import find_home, repository_root
 from hardwon.outside.git import NO_HEAD, Checkout, Head, Repository
 from hardwon.outside.locations import DEFAULT_PROJECT
 from hardwon.records.fields import (
@@ -365,7 +365,7 @@ class Project:
         if type(self.listener) is ProjectListener and self.place.path:
             with nullcontext(session) if session else self.store.read(self.name) as opened:
                 if has_tree(opened, self.name):
-                    mirror, folder = resolve_name(MIRROR), home_of(self.place.path)
+                    mirror, folder = resolve_name(MIRROR), find_home(self.place.path)
                     self.listener = mirror(
                         self.store, opened, self.name, folder, self.prepare, self.now
                     )
@@ -632,7 +632,7 @@ def find_checkout(
     if repository is None or not repository.has_files:
         return None
     in_folder = memory_file and memory_file.name in (FILE_NAME, FIX_HISTORY_FILE_NAME)
-    home = home_of(memory_file) if memory_file and in_folder else None
+    home = find_home(memory_file) if memory_file and in_folder else None
     return Checkout(repository, folder, memory_file, home)
 
 

@@ -519,16 +519,16 @@ def _related(file: Any, root: Path | None, memory_file: Path | None) -> RelatedF
     try:
         status = path.stat()
     except OSError:
-        return RelatedFile(path=name.as_posix(), hash=files.sha1_of(path))
-    if (status.st_dev, status.st_ino) in git.identities_of(memory_file):
+        return RelatedFile(path=name.as_posix(), hash=files.compute_sha1(path))
+    if (status.st_dev, status.st_ino) in git.find_identities(memory_file):
         # To close it would drop the locks that SQLite holds on it for this process.
         allowed = "files other than the memory itself"
         raise InvalidInputError.one("related_files", str(path), allowed)
-    signature = git.signature_of(status)
-    known = git.HASHES.known(str(path), signature)  # it is as it was when it was last read
+    signature = git.make_signature(status)
+    known = git.HASHES.find_sha1(str(path), signature)  # it is as it was when it was last read
     if known is None:
         begun_ns = time.time_ns()
-        known = files.sha1_of(path)
+        known = files.compute_sha1(path)
         git.HASHES.keep(str(path), signature, known, begun_ns)
     return RelatedFile(path=name.as_posix(), hash=known)
 

@@ -42,7 +42,7 @@ class Watch:
         whose files none is here, was made in another repository: nothing is told of it.
         """
         related = record.metadata.context.related_files[: self._files_max]
-        if not related or self._checkout.all_unchanged(related):
+        if not related or self._checkout.are_unchanged(related):
             return ()
         seen = self._look_at(file.path for file in related)
         inside = [file for file in related if not file.path.startswith("/")]

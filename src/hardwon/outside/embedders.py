@@ -62,7 +62,9 @@ class Embedder(Protocol):
     @property
     def dimension(self) -> int: ...
 
-    def embed(self, texts: Sequence[str]) -> object: ...
+    def embed(self, texts: Sequence[str]) -> object:
+        """A vector for each text."""
+        ...
 
 
 def as_vectors(embedder: Embedder, texts: Sequence[str]) -> NDArray[numpy.float32]:
@@ -200,8 +202,8 @@ class FastembedEmbedder(_ModelOfPackage):
             f"; it is downloaded once, from Hugging Face to {folder}: check the network and the disk, "
             "or use WordLlamaEmbedder, which downloads nothing",
         ):
-            found = package.TextEmbedding(model_name=model, cache_dir=str(folder))
-        self._vectors = lambda texts: list(found.embed(texts, batch_size=_EMBED_MODEL_TEXTS))
+            loaded = package.TextEmbedding(model_name=model, cache_dir=str(folder))
+        self._vectors = lambda texts: list(loaded.embed(texts, batch_size=_EMBED_MODEL_TEXTS))
 
     def __repr__(self) -> str:
         return f"FastembedEmbedder({self.model!r})"

@@ -142,6 +142,7 @@ def remove(*leftovers: Path) -> None:
 
 
 def temporary_beside(path: Path) -> Path:
+    """A name for what is to be at a path, that nobody has."""
     return path.with_name(f".{path.name}.{os.urandom(6).hex()}.part")
 
 
@@ -283,7 +284,7 @@ def disk_errors(path: Path, what: Literal["read", "write"] = "write") -> Iterato
         raise PlaceError(f"cannot {what} {path}: {error.strerror or error}") from error
 
 
-def sha256_of(path: Path) -> str:
+def compute_sha256(path: Path) -> str:
     """Never call this on a database that this process has open: closing the file would drop
     SQLite's locks.
     """
@@ -291,7 +292,7 @@ def sha256_of(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def sha1_of(path: Path) -> str:
+def compute_sha1(path: Path) -> str:
     """The SHA-1 of a related file's content; empty where there is no such file. Whatever is named,
     it ends soon.
     """
@@ -307,7 +308,7 @@ def sha1_of(path: Path) -> str:
         check(not path.is_dir(), "regular files")
         with open(real, "rb", buffering=0, opener=open_no_link) as file:
             check(stat.S_ISREG(os.fstat(file.fileno()).st_mode), "regular files")
-            sha1 = sha1_of_open(file.fileno(), limits.FILE_HASH_BYTES_MAX)
+            sha1 = hash_open_file(file.fileno(), limits.FILE_HASH_BYTES_MAX)
     except OSError as error:
         wanted = f"readable files ({error.strerror})"
         raise InvalidInputError.one("related_files", str(path), wanted) from error
@@ -320,7 +321,7 @@ def open_no_link(path: str, flags: int) -> int:
     return os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK)
 
 
-def sha1_of_open(handle: int, bytes_max: int) -> str | None:
+def hash_open_file(handle: int, bytes_max: int) -> str | None:
     """The SHA-1 of an open file; None where it holds more than `bytes_max`. What its size says does
     not count: files that the system makes up say 0 and go on for ever.
     """
@@ -413,7 +414,8 @@ class LockedFile:
             self._file.close()
 
     def read(self) -> bytes | None:
-        return read_replaced(self.path)
+        """What it holds; None where there is none."""
+        return read_current(self.path)
 
     def set_aside(self) -> Path:
         """Gives the file a name of its own, and never one that is taken. Returns it."""
@@ -466,7 +468,7 @@ def lock_file(path: Path, like: Path | None = None) -> Iterator[LockedFile]:
         held.close()
 
 
-def read_replaced(path: Path) -> bytes | None:
+def read_current(path: Path) -> bytes | None:
     """The file's bytes; None where there is none. It is replaced whole, so that no lock is needed
     to read it.
     """
@@ -492,7 +494,7 @@ SUFFIX: Final = ".json"
 DATABASE_FOLDER: Final = ".hardwon-memory"
 
 
-def home_of(memory: Path) -> Path:
+def find_home(memory: Path) -> Path:
     """The folder of a memory, whose file lies in it, or in a folder of its own."""
     return memory.parent.parent if memory.parent.name == DATABASE_FOLDER else memory.parent
 
@@ -528,7 +530,7 @@ def refuse_own(
         return
     led, home = replaceable(name), Path(location).parent.resolve()
     memory = home / Path(location).name
-    tree = home_of(memory)
+    tree = find_home(memory)
     if led.parent in (home, tree):
         own = _is_own_name(led.name, memory, also)
     else:  # in a tree, whatever ends so is read as a memory

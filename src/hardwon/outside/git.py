@@ -30,7 +30,7 @@ from typing import Final, NamedTuple
 
 from hardwon import limits
 from hardwon.outside import files
-from hardwon.outside.files import DATABASE_SUFFIXES, is_of_the_system, open_no_link, sha1_of_open
+from hardwon.outside.files import DATABASE_SUFFIXES, hash_open_file, is_of_the_system, open_no_link
 from hardwon.records.kinds import RelatedFile
 from hardwon.text.entities import holds_secrets
 
@@ -195,14 +195,15 @@ class Repository:
 Signature = tuple[int, int, int, int]
 
 
-def signature_of(status: os.stat_result) -> Signature:
+def make_signature(status: os.stat_result) -> Signature:
+    """What a file is told from its later states by."""
     return status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
 
 
 def signature_at(path: str | Path) -> Signature | None:
     """None where there is nothing."""
     try:
-        return signature_of(os.stat(path))  # noqa: PTH116  # this runs on every write, and a Path costs more than the call
+        return make_signature(os.stat(path))  # noqa: PTH116  # this runs on every write, and a Path costs more than the call
     except OSError:
         return None
 
@@ -322,13 +323,16 @@ class Hashes:
         # in its signature.
         self._known: dict[str, tuple[Signature, str, bool]] = {}
 
-    def known(self, path: str, signature: Signature | None) -> str | None:
+    def find_sha1(self, path: str, signature: Signature | None) -> str | None:
+        """What it is as long as it has this signature; None where that is not known for sure."""
         before, sha1, sure = self._known.get(path, (None, "", False))
         return sha1 if sure and before == signature else None
 
     def is_unchanged(self, path: str, sha1: str) -> bool:
-        # nothing is known of a path that may not be looked at
-        return path in self._known and self.known(path, signature_at(path)) == sha1
+        """Whether it is known to hold this still; nothing is known of a path that may not be looked
+        at.
+        """
+        return path in self._known and self.find_sha1(path, signature_at(path)) == sha1
 
     def read(self, path: str, signature: Signature, kept_as: str, bytes_max: int) -> str:
         """The SHA-1 of a regular file, which must be the one that the signature is of; UNSURE where
@@ -341,12 +345,12 @@ class Hashes:
                 before = os.fstat(file.fileno())
                 if not stat.S_ISREG(before.st_mode) or before.st_ino != signature[0]:
                     return UNSURE
-                sha1 = sha1_of_open(file.fileno(), bytes_max)
+                sha1 = hash_open_file(file.fileno(), bytes_max)
         except OSError:
             return UNSURE
         if sha1 is None:
             return UNSURE
-        self.keep(kept_as, signature_of(before), sha1, begun_ns)
+        self.keep(kept_as, make_signature(before), sha1, begun_ns)
         return sha1
 
     def keep(self, path: str, signature: Signature, sha1: str, begun_ns: int) -> None:
@@ -480,7 +484,7 @@ class Checkout:
         printable = ((path, sha1) for path, sha1 in sha1_by_path.items() if path.isprintable())
         return [_related_file(path, sha1) for path, sha1 in printable]
 
-    def all_unchanged(self, files: Iterable[RelatedFile]) -> bool:
+    def are_unchanged(self, files: Iterable[RelatedFile]) -> bool:
         """Whether all files are known to be what they were: the common case, which every hit waits
         for. False where that must be looked at more closely.
         """
@@ -502,8 +506,8 @@ class Checkout:
             return UNSURE
         if not stat.S_ISREG(status.st_mode):
             return None if stat.S_ISDIR(status.st_mode) else UNSURE
-        signature = signature_of(status)
-        known = HASHES.known(full, signature)
+        signature = make_signature(status)
+        known = HASHES.find_sha1(full, signature)
         if known is not None or status.st_size > bytes_max:
             return UNSURE if known is None else known
         real = os.path.realpath(full)
@@ -513,7 +517,7 @@ class Checkout:
             (full.startswith(self._prefix) and (in_git or not inside))
             or is_of_the_system(real, self._real_root)
             or real.lower().endswith(DATABASE_SUFFIXES)
-            or (status.st_dev, status.st_ino) in identities_of(self._memory_file)
+            or (status.st_dev, status.st_ino) in find_identities(self._memory_file)
         ):
             return UNSURE
         return HASHES.read(real, signature, full, bytes_max)
@@ -616,7 +620,7 @@ def _leads_to_secrets(full: str, prefix: str, real_root: str, _stamp: Signature)
     )
 
 
-def identities_of(memory_file: Path | None) -> list[tuple[int, int]]:
+def find_identities(memory_file: Path | None) -> list[tuple[int, int]]:
     """Device and inode of the files that a memory consists of: a link under another name is the
     same file.
     """

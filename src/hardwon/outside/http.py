@@ -145,8 +145,8 @@ def _problem(error: BaseException, exchange: _Exchange, timeout_s: float) -> str
         case OSError() | IncompleteRead() if exchange.connected:
             return "closed the connection before its answer was complete; try again"
         case ssl.SSLError() | ConnectionError() if exchange.secure:
-            told = getattr(error, "verify_message", "") or getattr(error, "reason", "")
-            reason = told or "the connection was closed"
+            reason = getattr(error, "verify_message", "") or getattr(error, "reason", "")
+            reason = reason or "the connection was closed"
             return f"could not be trusted, and was sent nothing: TLS failed ({reason})"
         case OSError():
             return f"could not be reached: {error.strerror or type(error).__name__}"

@@ -39,7 +39,9 @@ class Llm(Protocol):
     it cannot.
     """
 
-    def complete(self, system: str, user: str) -> str: ...
+    def complete(self, system: str, user: str) -> str:
+        """The answer."""
+        ...
 
 
 class ChatModel:
@@ -156,6 +158,7 @@ class Endpoint:
         self._timeout_s = timeout_s
 
     def error(self, what: str) -> HardwonError:
+        """One that says who did what."""
         return self._api.error(f"the {self._api.noun} endpoint at {self._origin} {what}")
 
     def ask(self, question: Mapping[str, object], read: Callable[[object], T]) -> T:
@@ -241,6 +244,7 @@ def _origin_and_host(api: Api, base_url: str) -> tuple[str, str]:
     """
 
     def refusal(what: str) -> HardwonError:
+        """What is wrong with it."""
         return api.error(f"the {api.noun} base URL {what}")
 
     # urlsplit takes line breaks and tabs out without a word, and then sees another host than a

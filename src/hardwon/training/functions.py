@@ -99,7 +99,7 @@ def load_agent_memory(path: Where = DEFAULT_PATH) -> AgentMemory:
     place = _check_place(path)
     try:
         try:
-            return _decode(files.read_replaced(place), place)
+            return _decode(files.read_current(place), place)
         except NoTrainingMemoryError:
             with _guard, lock_file(place) as held:
                 # somebody else may have been faster, and saved a good one

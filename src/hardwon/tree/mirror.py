@@ -549,7 +549,7 @@ class MemoryTree(Group):
     def _find_branches(self) -> Branch:
         """What lies where, under the name of the memory; an empty branch where nothing is."""
         path = self._project.place.path
-        name = files.home_of(path).name if path else self._project.name
+        name = files.find_home(path).name if path else self._project.name
         return topology.make_branch(self._count_folders(), name)
 
     def _reflect(self) -> Reflection:

@@ -112,7 +112,7 @@ def back_up(source: Path, target: Path, progress: Progress | None = None) -> str
         files.sweep(target.parent)
         with files.create(temporary), storage_errors(source):
             _copy_snapshot(source, temporary, progress)
-            checksum = files.sha256_of(temporary)
+            checksum = files.compute_sha256(temporary)
             files.sync(temporary)
             try:
                 files.publish(temporary, target)
@@ -207,7 +207,7 @@ def _stage(backup: Path, staged: Path, copy: BinaryIO) -> None:
     copy.flush()
     with suppress(FileNotFoundError):
         expected = checksum_file(backup).read_text(encoding="ascii", errors="replace").split()
-        if expected[:1] != [files.sha256_of(staged)]:
+        if expected[:1] != [files.compute_sha256(staged)]:
             raise DamagedError(
                 f"{backup} does not match its checksum in {checksum_file(backup)}: use another backup"
             )
