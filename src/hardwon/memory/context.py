@@ -441,6 +441,7 @@ class Recaller(Finder):
         failure = None
         if request.is_report or shows_error(words):
             failure = read_shown_failure(output, action)
+        is_asked = failure is not None
         if failure is None:
             action, failure = "", _find_failure(runs, words)
         if failure is None:
@@ -451,7 +452,9 @@ class Recaller(Finder):
             for one in self._lessons.find_solutions(situation)
             if one.helped and one.kind == "cure"
         ]
-        return [one for one in cures if one.exact or one.p_helps >= _LIKELY_FROM][:_CURES_MAX]
+        return [
+            one for one in cures if one.exact or (is_asked and one.p_helps >= _LIKELY_FROM)
+        ][:_CURES_MAX]
 
     # What is said.
 

@@ -9,14 +9,16 @@ from typing import Final
 
 from hardwon.errors import UnknownLessonError
 from hardwon.lessons.cures import Cure, Evidence, names_any, weigh_cures
-from hardwon.lessons.keys import attempt_key, session_key, verdict_key
+from hardwon.lessons.keys import attempt_key, key_of_task, session_key, verdict_key
 from hardwon.lessons.lesson import Lesson, Verdict, make_lesson_id
 from hardwon.lessons.teaching import (
     ANY_RUN,
     Met,
     Teaching,
     lesson_key,
+    make_lost_id,
     make_rule_id,
+    make_way_id,
     sort_key,
     teach_together,
 )
@@ -142,7 +144,7 @@ class LessonFinder:
         lessons = {
             lesson.id: lesson
             for row in self._store.teachings(self._project.name, keys or [ANY_RUN], _TIMES_READ_MAX)
-            for lesson in self._read_lessons(row.teaching)
+            for lesson in (*self._read_lessons(row.teaching), *self._read_task_lessons(row.teaching))
             if lesson.id.startswith(beginning)
         }
         if len(lessons) != 1:
@@ -176,6 +178,20 @@ class LessonFinder:
             yield from self.rules.find_rule(make_rule_id(teaching.rule))
         for exact in dict.fromkeys(met.exact for met in teaching.met):
             yield from self.weigh(list(self.find_met("exact", exact)), exact)
+
+    def _read_task_lessons(self, teaching: Teaching) -> list[Lesson]:
+        """What runs at the same task say of what this one did: the ways there were, what did not solve
+        it, and which commands failed, each with all the evidence there is.
+        """
+        rows = self._store.teachings(
+            self._project.name, [key_of_task(teaching.task)], _TIMES_READ_MAX
+        )
+        lessons: dict[str, Lesson] = {}
+        for row in rows:
+            for lesson in list_task_lessons(row):
+                known = lessons.get(lesson.id)
+                lessons[lesson.id] = add_evidence(known, lesson) if known else lesson
+        return self._heed_verdicts(list(lessons.values()))
 
     def find_last_end(self, action: str) -> tuple[Step, AnyRecord] | None:
         """How an action ended when it was taken last, and the record that tells; None where it never
@@ -284,6 +300,35 @@ class LessonFinder:
     def _ask_count(self, key: str) -> int:
         """How many runs have a key, as far as that is counted."""
         return self._store.count_with_key(self._project.name, key, _COUNTED_MAX)
+
+
+def list_task_lessons(row: TeachingRow) -> Iterator[Lesson]:
+    """What one run says of its task and of its commands; nothing of one that only lays something down."""
+    teaching, last, evidence = row.teaching, from_us(row.at_us), (row.record_id,)
+    if teaching.lasting and teaching.outcome in ("solved", "unknown"):
+        way_id = make_way_id(teaching.task, teaching.lasting)
+        actions = "\n".join(teaching.lasting)
+        solved = int(teaching.outcome == "solved")
+        yield Lesson(way_id, "way", teaching.task, actions, 1, solved, 0.5, last, evidence)
+    elif attempt := teaching.account.attempt:
+        lost_id = make_lost_id(teaching.task, attempt)
+        yield Lesson(lost_id, "dead end", teaching.task, attempt, 1, 0, 0.0, last, evidence)
+    for met in teaching.met:
+        dead_id = make_lesson_id("dead end", met.exact, same_action(met.check))
+        yield Lesson(dead_id, "dead end", met.words, met.check, 1, 0, 0.0, last, evidence)
+
+
+def add_evidence(lesson: Lesson, other: Lesson) -> Lesson:
+    """A lesson with the evidence of another run for it."""
+    tried, helped = lesson.tried + other.tried, lesson.helped + other.helped
+    return replace(
+        lesson,
+        tried=tried,
+        helped=helped,
+        p_helps=(helped + 1) / (tried + 2),
+        last=max(lesson.last, other.last),
+        evidence=tuple(dict.fromkeys((*lesson.evidence, *other.evidence))),
+    )
 
 
 def judge_lesson(lesson: Lesson, verdict: Verdict) -> Lesson:
