@@ -229,7 +229,10 @@ class Recaller(Finder):
     def context(self, request: ContextRequest) -> Context:
         """The lines for a situation, chosen and fenced."""
         material = self._gather(request) if request.asked.strip() else _Material()
-        alone = material.alone and not (request.issue and self._known.has_many_sources("fix"))
+        scopes = [("fix", request.issue), ("episode", request.task_id)]
+        alone = material.alone and not any(
+            self._known.has_many_sources(scope) for scope, asked in scopes if asked is not None
+        )
         budget = Budget(request.budget - request.count(request.frame([])), request.count)
         wording = Wording(request.asked, to_us(self._now()), budget.cost, request.count, alone)
         rules = list(self._say_rules(request, alone=alone))
@@ -452,9 +455,9 @@ class Recaller(Finder):
             for one in self._lessons.find_solutions(situation)
             if one.helped and one.kind == "cure"
         ]
-        return [
-            one for one in cures if one.exact or (is_asked and one.p_helps >= _LIKELY_FROM)
-        ][:_CURES_MAX]
+        return [one for one in cures if one.exact or (is_asked and one.p_helps >= _LIKELY_FROM)][
+            :_CURES_MAX
+        ]
 
     # What is said.
 

@@ -144,7 +144,10 @@ class LessonFinder:
         lessons = {
             lesson.id: lesson
             for row in self._store.teachings(self._project.name, keys or [ANY_RUN], _TIMES_READ_MAX)
-            for lesson in (*self._read_lessons(row.teaching), *self._read_task_lessons(row.teaching))
+            for lesson in (
+                *self._read_lessons(row.teaching),
+                *self._read_task_lessons(row.teaching),
+            )
             if lesson.id.startswith(beginning)
         }
         if len(lessons) != 1:

@@ -120,7 +120,7 @@ def name_sources(sources: Sequence[str], vouched: int, *, alone: bool = False) -
     if vouched:
         return "verified"
     strangers = [source for source in sources if source.endswith(VIA_IMPORT)]
-    if alone and not strangers:
+    if alone and len(sources) < 2 and not strangers:
         return ""
     who = f"by {show_name(sources[0])}" if len(sources) == 1 else f"{len(sources)} sources"
     return f"{who}, unverified" if len(strangers) == len(sources) else who
