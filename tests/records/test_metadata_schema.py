@@ -66,7 +66,7 @@ def test_a_file_of_it_is_loaded_as_it_stands(text: str) -> None:
     Memory("brain").close()
     would = at_once("load", "old.json", "--dry-run").stdout.splitlines()
     assert would[0].startswith("3 of 3 records would be added")
-    assert would[1].startswith("came as 1 published, 1 verified: hypotheses here until")
+    assert would[1].startswith("came as 1 published, 1 verified: unverified here until")
     done = answered("load", "old.json")
     assert keys_of(done) <= keys_told_of("load")
     assert (done["added"], done["lowered"]) == (3, {"published": 1, "verified": 1})

@@ -365,10 +365,9 @@ class Project:
         if type(self.listener) is ProjectListener and self.place.path:
             with nullcontext(session) if session else self.store.read(self.name) as opened:
                 if has_tree(opened, self.name):
-                    mirror, folder = resolve_name(MIRROR), find_home(self.place.path)
-                    self.listener = mirror(
-                        self.store, opened, self.name, folder, self.prepare, self.now
-                    )
+                    where = self.name, find_home(self.place.path)
+                    mirror = resolve_name(MIRROR)
+                    self.listener = mirror(self.store, opened, *where, self.prepare, self.now)
             if session is None:
                 self.listener.open()
         return self.listener

@@ -259,9 +259,8 @@ class Diagnosis(Tabular):
         return {check: detail if ok else f"BAD: {detail}" for check, ok, detail in self.findings}
 
     def __str__(self) -> str:
-        return "\n".join(
-            f"{'ok ' if ok else 'BAD'} {check}: {detail}" for check, ok, detail in self.findings
-        )
+        lines = (f"{'ok ' if ok else 'BAD'} {check}: {told}" for check, ok, told in self.findings)
+        return "\n".join(lines)
 
 
 @dataclass(frozen=True)

@@ -463,16 +463,12 @@ def _merge_events(
     """How many events are new, and how many records they erased, or would."""
     store, name, added, erased = project.store, project.name, 0, 0
     for taken in batches(source.events(project.name), limits.BATCH_ROWS):
-        tombstones = [
-            event for event in taken if event.kind == "forgotten" and event.record_id not in local
-        ]
+        tombstones = [event for event in taken if event.kind == "forgotten"]
+        tombstones = [event for event in tombstones if event.record_id not in local]
         # What was said of another content under the same id says nothing about ours.
         # That a file is absent there, or another one, says nothing about the files here.
-        others = [
-            clean_event(event)
-            for event in taken
-            if event.kind not in _OF_ONE_PLACE and event.record_id not in strangers
-        ]
+        others = [event for event in taken if event.kind not in _OF_ONE_PLACE]
+        others = [clean_event(event) for event in others if event.record_id not in strangers]
         if dry_run:
             erased += sum(bool(store.get(name, event.record_id)) for event in tombstones)
             added += sum(

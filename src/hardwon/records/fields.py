@@ -263,7 +263,7 @@ def check_keys(extra: dict[str, Any]) -> None:
             raise refuse(error.message(), **{key: value}) from None
 
 
-def describe(what: str) -> Any:
+def say(what: str) -> Any:
     """What a field's JSON Schema says of it."""
     return Field(description=what)
 

@@ -61,11 +61,11 @@ from hardwon.records.fields import (
     check_keys,
     check_mapping,
     derived_id,
-    describe,
     new_id,
     now,
     open_set,
     refuse,
+    say,
     to_us,
 )
 
@@ -191,12 +191,10 @@ class Source(Model):
     counted by.
     """
 
-    type: Annotated[SourceType, describe("What sort of source.")] = "agent_execution"
-    id: Annotated[Name, describe("A session or run: what is of one session is found together.")] = (
-        ""
-    )
+    type: Annotated[SourceType, say("What sort of source.")] = "agent_execution"
+    id: Annotated[Name, say("A session or run: what is of one session is found together.")] = ""
     author: Annotated[
-        RequiredName, describe("Who says so. Support, influence and rollback are counted by it.")
+        RequiredName, say("Who says so. Support, influence and rollback are counted by it.")
     ] = "agent"
 
 
@@ -220,8 +218,8 @@ class RelatedFile(Model):
     such file).
     """
 
-    path: Annotated[Text, NotBlank, OneLine, describe("From the root of the checkout.")]
-    hash: Annotated[Name, describe("The SHA-1 of its content; empty: there is no such file.")] = ""
+    path: Annotated[Text, NotBlank, OneLine, say("From the root of the checkout.")]
+    hash: Annotated[Name, say("The SHA-1 of its content; empty: there is no such file.")] = ""
 
 
 class StaleFile(NamedTuple):
@@ -245,22 +243,20 @@ class Moment(Model):
     """When and at which state of the code (`metadata.context`)."""
 
     timestamp: Time = Field(default_factory=now, description="When it happened.")
-    git_commit: Annotated[Name, describe("The commit it happened at.")] = ""
-    git_branch: Annotated[Name, describe("The branch it happened on.")] = ""
+    git_commit: Annotated[Name, say("The commit it happened at.")] = ""
+    git_branch: Annotated[Name, say("The branch it happened on.")] = ""
     related_files: Annotated[
-        list[RelatedFile],
-        SEVERAL,
-        describe("Files it is about, each with the SHA-1 of its content."),
+        list[RelatedFile], SEVERAL, say("Files it is about, each with the SHA-1 of its content.")
     ] = []
 
 
 class Validation(Model):
     """How far a record may be believed, and who verified it."""
 
-    status: Annotated[Status, describe("How far it is believed.")] = "hypothesis"
-    verified_by: Annotated[Verifier | None, describe("What confirmed it.")] = None
-    verification_id: Annotated[Name | None, describe("Which run, approval or build it was.")] = None
-    failure_hash: Annotated[Name | None, describe("The hash of how a test failed.")] = None
+    status: Annotated[Status, say("How far it is believed.")] = "hypothesis"
+    verified_by: Annotated[Verifier | None, say("What confirmed it.")] = None
+    verification_id: Annotated[Name | None, say("Which run, approval or build it was.")] = None
+    failure_hash: Annotated[Name | None, say("The hash of how a test failed.")] = None
 
 
 class Metadata(Model):
@@ -273,11 +269,10 @@ class Metadata(Model):
         default_factory=Moment, description="When, and at which state of the code."
     )
     validation: Validation = Field(
-        default_factory=Validation,
-        description="How far it may be believed, and who verified it.",
+        default_factory=Validation, description="How far it may be believed, and who verified it."
     )
-    tags: Annotated[Names, describe("Words to filter by.")] = []
-    project_id: Annotated[Name, describe("The project; a memory fills in its own.")] = ""
+    tags: Annotated[Names, say("Words to filter by.")] = []
+    project_id: Annotated[Name, say("The project; a memory fills in its own.")] = ""
 
     def to_agentdb(self) -> dict[str, Any]:
         """The metadata schema's own JSON: the time in whole milliseconds."""
@@ -295,18 +290,16 @@ class Record(Model, Tabular):
         {"id", "kind", "redacted", "recalled"}
     )
 
-    kind: Annotated[Kind, describe("Which of the records it is.")]
+    kind: Annotated[Kind, say("Which of the records it is.")]
     id: RecordId = Field(
         default_factory=new_id, description="A UUIDv7: sorts by time. Made where none is given."
     )
     redacted: Annotated[
         # names of kinds of secrets; nothing that could be one itself
         list[Annotated[str, Field(strict=True, pattern=r"^[a-z0-9-]{1,40}$")]] | None,
-        describe("The labels of secrets that were taken out."),
+        say("The labels of secrets that were taken out."),
     ] = None
-    recalled: Annotated[Ids | None, describe("Ids of what was recalled before it was tried.")] = (
-        None
-    )
+    recalled: Annotated[Ids | None, say("Ids of what was recalled before it was tried.")] = None
     metadata: Metadata = Field(default_factory=Metadata, description="The envelope.")
 
     @property
@@ -360,9 +353,8 @@ class Record(Model, Tabular):
         """As the metadata schema writes it: without what only Hardwon knows, times in
         milliseconds.
         """
-        data = self.model_dump(
-            mode="json", exclude_none=True, exclude=set(self.own_json_leaves_out)
-        )
+        left_out = set(self.own_json_leaves_out)
+        data = self.model_dump(mode="json", exclude_none=True, exclude=left_out)
         data["metadata"] = self.metadata.to_agentdb()
         return data
 
@@ -405,18 +397,16 @@ class Experience(Record):
     __pydantic_extra__: dict[str, Any]
 
     kind: Literal["experience"] = "experience"
-    content: Annotated[Prose, describe("What happened.")]
+    content: Annotated[Prose, say("What happened.")]
     outcome: Annotated[
         Name,
         WithJsonSchema({"type": "string", "examples": list(OUTCOMES)}),
-        describe("How it turned out."),
+        say("How it turned out."),
     ]
-    tool: Annotated[Name | None, describe("The tool that was used.")] = None
-    summary: Annotated[
-        Text, describe("A few words; made from the content where there are none.")
-    ] = ""
-    unrouted: Annotated[Prose | None, describe("Why no route took it, where that is so.")] = None
-    own_schema: Annotated[Flag | None, describe("It was routed by a schema of your own.")] = None
+    tool: Annotated[Name | None, say("The tool that was used.")] = None
+    summary: Annotated[Text, say("A few words; made from the content where there are none.")] = ""
+    unrouted: Annotated[Prose | None, say("Why no route took it, where that is so.")] = None
+    own_schema: Annotated[Flag | None, say("It was routed by a schema of your own.")] = None
 
     @model_validator(mode="wrap")
     @classmethod
@@ -478,10 +468,10 @@ class Experience(Record):
 class Entities(Model):
     """What a fact is about."""
 
-    files: Annotated[Names, describe("Files that it names.")] = []
-    functions: Annotated[Names, describe("Functions that it names.")] = []
-    libraries: Annotated[Names, describe("Libraries that it names.")] = []
-    error_codes: Annotated[Names | None, describe("Error codes that it names.")] = None
+    files: Annotated[Names, say("Files that it names.")] = []
+    functions: Annotated[Names, say("Functions that it names.")] = []
+    libraries: Annotated[Names, say("Libraries that it names.")] = []
+    error_codes: Annotated[Names | None, say("Error codes that it names.")] = None
 
 
 class Fact(Record):
@@ -492,14 +482,14 @@ class Fact(Record):
     own_json_leaves_out: ClassVar[frozenset[str]] = Record.own_json_leaves_out | {"findings"}
 
     kind: Literal["fact"] = "fact"
-    content: Annotated[Prose, describe("A sentence that stands alone.")]
-    fact_type: Annotated[FactType, describe("What it is about.")]
-    confidence: Annotated[Unit, describe("How sure it is, 0 to 1.")] = 0.5
+    content: Annotated[Prose, say("A sentence that stands alone.")]
+    fact_type: Annotated[FactType, say("What it is about.")]
+    confidence: Annotated[Unit, say("How sure it is, 0 to 1.")] = 0.5
     entities: Entities = Field(
         default_factory=Entities,
         description="Names in it; those that are found in the sentence are added.",
     )
-    findings: Annotated[Texts | None, describe("What keeps it from standing alone.")] = None
+    findings: Annotated[Texts | None, say("What keeps it from standing alone.")] = None
 
 
 def _fit_observation(value: object) -> object:
@@ -521,14 +511,10 @@ OBSERVATION_CUT: Final = " [cut: longer than a record holds]"
 class Step(Model):
     """Something done, what came of it, and what that was worth."""
 
-    action: Annotated[Text, describe("What was done.")]
-    observation: Annotated[
-        Text, BeforeValidator(_fit_observation), describe("What came of it.")
-    ] = ""
-    reward: Annotated[Finite, describe("What that was worth.")] = 0.0
-    ok: Annotated[Flag | None, describe("Whether it worked; left out, what came of it tells.")] = (
-        None
-    )
+    action: Annotated[Text, say("What was done.")]
+    observation: Annotated[Text, BeforeValidator(_fit_observation), say("What came of it.")] = ""
+    reward: Annotated[Finite, say("What that was worth.")] = 0.0
+    ok: Annotated[Flag | None, say("Whether it worked; left out, what came of it tells.")] = None
 
 
 # How a run is told of which nobody knows whether it solved its task.
@@ -540,15 +526,15 @@ class Trajectory(Record):
     """What was done step by step, and how it ended (1.0 solved, 0.0 not, None: nobody knows)."""
 
     kind: Literal["trajectory"] = "trajectory"
-    task: Annotated[Text, describe("What was to be done.")] = ""
+    task: Annotated[Text, say("What was to be done.")] = ""
     steps: Annotated[
         list[Step],
         Field(max_length=limits.STEPS_MAX),
-        describe("Each with its action, what was observed, and a reward."),
+        say("Each with its action, what was observed, and a reward."),
     ]
     final_reward: Annotated[
         Finite | None,
-        describe(
+        say(
             "How it ended: 1 or more solved the task, 0 or less failed, between is partial. Left "
             "out: nobody knows."
         ),
@@ -577,15 +563,13 @@ class MistakeCard(Model):
     episode's task.
     """
 
-    mistake_type: Annotated[RequiredName, describe("What sort of mistake.")] = "unknown_mistake"
-    task_id: Annotated[
-        RequiredName | None, describe("Its task, where it is not the episode's.")
-    ] = None
-    worker_id: Annotated[Scalar, describe("Whom it concerned.")] = None
-    bad_decision: Annotated[Scalar, describe("What was decided.")] = None
-    correct_decision: Annotated[Scalar, describe("What would have been right.")] = None
-    evidence: Annotated[CardText, describe("What shows it; longer texts are cut.")] = ""
-    lesson: Annotated[CardText, describe("What to do next time; longer texts are cut.")] = (
+    mistake_type: Annotated[RequiredName, say("What sort of mistake.")] = "unknown_mistake"
+    task_id: Annotated[RequiredName | None, say("Its task, where it is not the episode's.")] = None
+    worker_id: Annotated[Scalar, say("Whom it concerned.")] = None
+    bad_decision: Annotated[Scalar, say("What was decided.")] = None
+    correct_decision: Annotated[Scalar, say("What would have been right.")] = None
+    evidence: Annotated[CardText, say("What shows it; longer texts are cut.")] = ""
+    lesson: Annotated[CardText, say("What to do next time; longer texts are cut.")] = (
         "Avoid repeating this failure."
     )
 
@@ -594,50 +578,46 @@ class Episode(Record):
     """One attempt at a task that ended with a score."""
 
     kind: Literal["episode"] = "episode"
-    task_id: Annotated[RequiredName, describe("The task.")]
-    score: Annotated[Unit, describe("0 to 1.")]
-    steps: Annotated[Count, describe("How many it took.")] = 0
-    trajectory_summary: Annotated[Text, describe("What was done, in short.")] = ""
-    mistakes: Annotated[Texts, describe("What went wrong.")] = []
-    successes: Annotated[Texts, describe("What went well.")] = []
-    mistake_cards: Annotated[list[MistakeCard], SEVERAL, describe("Mistakes in detail.")] = []
+    task_id: Annotated[RequiredName, say("The task.")]
+    score: Annotated[Unit, say("0 to 1.")]
+    steps: Annotated[Count, say("How many it took.")] = 0
+    trajectory_summary: Annotated[Text, say("What was done, in short.")] = ""
+    mistakes: Annotated[Texts, say("What went wrong.")] = []
+    successes: Annotated[Texts, say("What went well.")] = []
+    mistake_cards: Annotated[list[MistakeCard], SEVERAL, say("Mistakes in detail.")] = []
 
 
 class Issue(Model):
-    """What was wrong, as the fix-history documents describe an issue; keys of your own are kept."""
+    """What was wrong, as the fix-history documents say an issue; keys of your own are kept."""
 
     model_config = ConfigDict(extra="allow")
     __pydantic_extra__: dict[str, Any]
 
-    model: Annotated[Name, describe("The model whose output is wrong.")] = ""
+    model: Annotated[Name, say("The model whose output is wrong.")] = ""
     issue_type: Annotated[
         RequiredName,
         open_set(
             "MODEL_NOT_AVAILABLE TIMEOUT UNEXPECTED_RESPONSE NO_OUTPUT ERROR CUSTOM "
             "AUDIO_FRAMEWORK_MISSING"
         ),
-        describe("What sort of issue, such as TIMEOUT. Any name."),
+        say("What sort of issue, such as TIMEOUT. Any name."),
     ] = "CUSTOM"
-    description: Annotated[Text, describe("What is wrong, in words.")] = ""
-    error_output: Annotated[Text | None, describe("What was printed.")] = None
-    test_prompt: Annotated[Text | None, describe("What the model was asked.")] = None
-    expected_pattern: Annotated[Text | None, describe("What was to come back.")] = None
-    actual_response: Annotated[Text | None, describe("What came back.")] = None
-    timestamp: Annotated[
-        Text | None, describe("When it was noticed, as its reporter wrote it.")
-    ] = None
-    test_environment: Annotated[
-        JsonObject | None, describe("The machine that it was noticed on.")
-    ] = None
+    description: Annotated[Text, say("What is wrong, in words.")] = ""
+    error_output: Annotated[Text | None, say("What was printed.")] = None
+    test_prompt: Annotated[Text | None, say("What the model was asked.")] = None
+    expected_pattern: Annotated[Text | None, say("What was to come back.")] = None
+    actual_response: Annotated[Text | None, say("What came back.")] = None
+    timestamp: Annotated[Text | None, say("When it was noticed, as its reporter wrote it.")] = None
+    test_environment: Annotated[JsonObject | None, say("The machine that it was noticed on.")] = (
+        None
+    )
 
     @model_validator(mode="before")
     @classmethod
     def _drop_absent(cls, data: object) -> object:
-        return (
-            {key: value for key, value in data.items() if value is not None}
-            if isinstance(data, dict)
-            else data
-        )
+        if not isinstance(data, dict):
+            return data
+        return {key: value for key, value in data.items() if value is not None}
 
     @model_validator(mode="after")
     def _check_extra(self) -> Self:
@@ -651,25 +631,25 @@ class Fix(Record):
     """
 
     kind: Literal["fix"] = "fix"
-    issue: Annotated[Issue, describe("What is wrong, and where.")]
-    analysis: Annotated[Text, describe("What was found to be the cause.")] = ""
-    fix_commands: Annotated[Texts, describe("What was done. Kept as text and never run.")] = []
-    fix_success: Annotated[Flag, describe("Whether the fix was applied.")]
-    verification_success: Annotated[Flag, describe("Whether it was verified to work.")]
-    execution_time_seconds: Annotated[Seconds | None, describe("How long it took.")] = None
+    issue: Annotated[Issue, say("What is wrong, and where.")]
+    analysis: Annotated[Text, say("What was found to be the cause.")] = ""
+    fix_commands: Annotated[Texts, say("What was done. Kept as text and never run.")] = []
+    fix_success: Annotated[Flag, say("Whether the fix was applied.")]
+    verification_success: Annotated[Flag, say("Whether it was verified to work.")]
+    execution_time_seconds: Annotated[Seconds | None, say("How long it took.")] = None
     system_info: JsonObject = Field(
         default_factory=dict, description="Whatever may matter of the machine."
     )
-    notes: Annotated[Text | None, describe("Anything else, in words.")] = None
+    notes: Annotated[Text | None, say("Anything else, in words.")] = None
     fixer_type: Annotated[
-        RequiredName, open_set("claude qwen gpt gemini deepseek custom"), describe("Who tried.")
+        RequiredName, open_set("claude qwen gpt gemini deepseek custom"), say("Who tried.")
     ] = "claude"
-    fix_type: Annotated[Name | None, describe("What sort of fix, as the fixer calls it.")] = None
-    confidence: Annotated[Unit | None, describe("How sure the fixer was.")] = None
-    verification_steps: Annotated[Texts | None, describe("How it was to be verified.")] = None
-    expected_outcome: Annotated[Text | None, describe("What the fixer expected.")] = None
+    fix_type: Annotated[Name | None, say("What sort of fix, as the fixer calls it.")] = None
+    confidence: Annotated[Unit | None, say("How sure the fixer was.")] = None
+    verification_steps: Annotated[Texts | None, say("How it was to be verified.")] = None
+    expected_outcome: Annotated[Text | None, say("What the fixer expected.")] = None
     other: Annotated[
-        JsonObject | None, describe("What else the fixer's reply, or an older row, had to say.")
+        JsonObject | None, say("What else the fixer's reply, or an older row, had to say.")
     ] = None
 
     @property
@@ -704,16 +684,16 @@ class Decision(Record):
     """
 
     kind: Literal["decision"] = "decision"
-    action: Annotated[Action, describe("What was decided.")]
+    action: Annotated[Action, say("What was decided.")]
     task_id: Annotated[
-        RequiredName | None, describe("The task that it concerns; none: the whole project.")
+        RequiredName | None, say("The task that it concerns; none: the whole project.")
     ] = None
-    target: Annotated[Name, describe("The lesson, or source, that it is about.")] = ""
-    replacement: Annotated[Name, describe("The lesson that takes its place.")] = ""
-    text: Annotated[Text, describe("A rule that was written down.")] = ""
-    tasks: Annotated[Names, describe("Tasks that a lesson was learned in.")] = []
-    evidence: Annotated[Ids, describe("Ids of the records that it rests on.")] = []
-    reason: Annotated[Text, describe("Why, in words.")] = ""
+    target: Annotated[Name, say("The lesson, or source, that it is about.")] = ""
+    replacement: Annotated[Name, say("The lesson that takes its place.")] = ""
+    text: Annotated[Text, say("A rule that was written down.")] = ""
+    tasks: Annotated[Names, say("Tasks that a lesson was learned in.")] = []
+    evidence: Annotated[Ids, say("Ids of the records that it rests on.")] = []
+    reason: Annotated[Text, say("Why, in words.")] = ""
 
     @property
     def in_effect(self) -> bool:
@@ -733,8 +713,8 @@ class Adopted(Record):
     """
 
     kind: Literal["adopted"] = "adopted"
-    origin: Annotated[RequiredName, describe("The sort of store it came from.")]
-    data: Annotated[JsonObject, describe("What that store had added up.")]
+    origin: Annotated[RequiredName, say("The sort of store it came from.")]
+    data: Annotated[JsonObject, say("What that store had added up.")]
 
     def to_agentdb(self) -> dict[str, Any]:
         """What was a solution pattern is written as one; else as every record is."""
@@ -774,10 +754,10 @@ class SolutionPattern(Model):
     only as what it was.
     """
 
-    diagnosis_id: Annotated[Text, describe("What was diagnosed.")]
-    strategy: Annotated[Text, describe("What was done.")]
-    success_rate: Annotated[Unit, describe("The share that worked.")]
-    usage_count: Annotated[Count, describe("How often it was used.")]
+    diagnosis_id: Annotated[Text, say("What was diagnosed.")]
+    strategy: Annotated[Text, say("What was done.")]
+    success_rate: Annotated[Unit, say("The share that worked.")]
+    usage_count: Annotated[Count, say("How often it was used.")]
     metadata: Metadata = Field(default_factory=Metadata, description="The envelope.")
 
     def adopt(self) -> Adopted:
@@ -788,9 +768,8 @@ class SolutionPattern(Model):
 
     def to_agentdb(self) -> dict[str, Any]:
         """The metadata schema's own JSON: times in whole milliseconds."""
-        return self.model_dump(mode="json", exclude={"metadata"}) | {
-            "metadata": self.metadata.to_agentdb()
-        }
+        data = self.model_dump(mode="json", exclude={"metadata"})
+        return data | {"metadata": self.metadata.to_agentdb()}
 
 
 AgentDBMetadata = Metadata
@@ -877,11 +856,9 @@ def json_schema(kind: str) -> dict[str, Any]:
 
 def parse_issue(issue: Issue | Mapping[str, Any]) -> tuple[Issue, str | None]:
     """The issue, and the fixer that it names under `fixer_type`."""
-    checked = (
-        issue
-        if isinstance(issue, Issue)
-        else check_inside("issue", Issue.model_validate, check_mapping("issue", issue))
-    )
+    checked = issue
+    if not isinstance(checked, Issue):
+        checked = check_inside("issue", Issue.model_validate, check_mapping("issue", issue))
     fixer = (checked.__pydantic_extra__ or {}).get("fixer_type")
     check_all(**{"issue.fixer_type": fixer})
     return checked, fixer

@@ -56,10 +56,8 @@ def kind_told_by(data: object) -> str | None:
         return None
     if "kind" in data:
         return str(data["kind"])
-    envelope = data.get("metadata")
-    enveloped = isinstance(envelope, Mapping) and bool(
-        envelope.keys() & {"source", "context", "validation"}
-    )
+    envelope, parts = data.get("metadata"), {"source", "context", "validation"}
+    enveloped = isinstance(envelope, Mapping) and bool(envelope.keys() & parts)
     kinds = (kind for kind, fields in _TOLD_BY.items() if fields <= data.keys())
     kind = next(kinds, None)
     return kind if enveloped or kind in _UNMISTAKABLE else None
@@ -74,10 +72,9 @@ def is_record(data: object) -> bool:
 
 def parse_record(json_text: str | bytes, *, strict: bool = False) -> AnyRecord:
     """A record from one JSON object, as `read_record` does."""
+    refuse = _refuse_constant
     try:
-        data = json.loads(
-            json_text, object_pairs_hook=_make_object, parse_constant=_refuse_constant
-        )
+        data = json.loads(json_text, object_pairs_hook=_make_object, parse_constant=refuse)
     except (ValueError, RecursionError) as error:
         raise InvalidInputError.one("record", json_text, f"one JSON object ({error})") from None
     return read_record(data, strict=strict)
