@@ -217,7 +217,7 @@ def review_memory(ask: Ask, _: Mapping[str, str]) -> str:
             + (as_data(list_records(newest)) if newest else "none"),
             "Say in this order: which failures repeat, and what would end each of them (use search to "
             "look at them); which lessons are worth a record of their own (propose each as one "
-            "sentence for after); which of the unconfirmed records look wrong or contradict one another; what is "
+            "sentence for after); which of the unverified records look wrong or contradict one another; what is "
             "missing. Name record ids for every claim.",
         ]
     )
