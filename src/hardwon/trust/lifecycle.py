@@ -40,8 +40,8 @@ def check_transition(now: Status, to: Status) -> None:
     """Raises where a record of status `now` may not become `to`."""
     allowed = NEXT_STATUSES[now]
     if to not in allowed:
-        told = f"from {now}: {', '.join(allowed) or 'nothing (it is final)'}"
-        raise InvalidInputError.one("status", to, told)
+        following = f"from {now}: {', '.join(allowed) or 'nothing (it is final)'}"
+        raise InvalidInputError.one("status", to, following)
 
 
 # How often a record helped, and did not, by who says so.
