@@ -53,7 +53,7 @@ AUTHOR: Final = "knowledge base"  # whose word it is what callers put into one
 _CHECKSUM: Final = "checksum"
 # How sentences end that every attempt changes: they are nobody's addition.
 _FIGURES: Final = re.compile(
-    r" (?:\((?:worked|tried) [^()]*\)|came up \d+ times?, \d+ of .* fixed)$"
+    r" (?:\((?:worked|tried) [^()]*\)|came up \d+ times?, \d+ of them fixed)$"
 )
 
 
