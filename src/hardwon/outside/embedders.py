@@ -81,9 +81,8 @@ def as_vectors(embedder: Embedder, texts: Sequence[str]) -> NDArray[numpy.float3
     for place, text in enumerate(texts):
         check_that(isinstance(text, str), f"texts.{place}", text, "text")
     # Without half characters, which no tokenizer and no endpoint takes.
-    fitted = [
-        text[: limits.EMBED_TEXT_CHARS_MAX].encode(errors="replace").decode() for text in texts
-    ]
+    beginnings = (text[: limits.EMBED_TEXT_CHARS_MAX] for text in texts)
+    fitted = [text.encode(errors="replace").decode() for text in beginnings]
     vectors: NDArray[numpy.float32] = np.zeros((len(fitted), dimension), dtype=np.float32)
     for start in range(0, len(fitted), EMBED_BATCH_TEXTS):
         batch = fitted[start : start + EMBED_BATCH_TEXTS]

@@ -92,13 +92,9 @@ class ChatModel:
 
     def complete(self, system: str, user: str) -> str:
         """The model's answer. The whole exchange ends within the timeout, one way or the other."""
-        question = {
-            "model": self.model,
-            "messages": [{"role": "system", "content": system}, {"role": "user", "content": user}],
-            "temperature": 0,
-            "max_tokens": LLM_REPLY_TOKENS_MAX,
-        }
-        return self._endpoint.ask(question, self._content)
+        messages = [{"role": "system", "content": system}, {"role": "user", "content": user}]
+        question = {"model": self.model, "messages": messages, "temperature": 0}
+        return self._endpoint.ask({**question, "max_tokens": LLM_REPLY_TOKENS_MAX}, self._content)
 
     def _content(self, reply: object) -> str:
         match reply:

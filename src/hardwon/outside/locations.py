@@ -49,18 +49,10 @@ def without_password(location: str) -> str:
         return location
     head, mark, options = location.partition("?")
     address = _ADDRESS.fullmatch(head)
-    clear = (
-        address
-        and all(_HOST.fullmatch(host) for host in address["rest"].split(","))
-        and "@" not in options
-    )
-    if not address or not clear:
+    if not address or "@" in options or not all(map(_HOST.fullmatch, address["rest"].split(","))):
         return f"{scheme[0]}{UNCLEAR}"
-    shown = "&".join(
-        option
-        for option in options.split("&")
-        if not _SECRET.search(unquote(option.partition("=")[0]))
-    )
+    names = ((option, unquote(option.partition("=")[0])) for option in options.split("&"))
+    shown = "&".join(option for option, name in names if not _SECRET.search(name))
     user = f"{address['user']}@" if address["user"] else ""
     return f"{scheme[0]}{user}{address['rest']}{mark if shown else ''}{shown}"
 
