@@ -230,6 +230,16 @@ def test_a_corrected_command_is_the_cure_of_the_one_that_failed() -> None:
     assert not is_misspelled(["git", "status"], ["git", "stash"])
 
 
+def test_how_a_check_has_to_be_run_is_a_part_of_what_lasted() -> None:
+    right = "DATABASE_URL=sqlite:///dev.db pytest -q"
+    run = read(
+        did("pytest -q", ok=False, observation="KeyError: 'DATABASE_URL'"),
+        did(right, ok=True),
+        did("git branch -d old", ok=True),
+    )
+    assert [step.action for step in run.lasting] == [right, "git branch -d old"]
+
+
 def test_what_stood_in_the_line_that_failed_is_not_what_cured_it() -> None:
     line = "nginx -t && service nginx start"
     run = read(

@@ -206,6 +206,20 @@ def _settle_otherwise(
     return problem.close(None, until=last)
 
 
+def add_corrections(lasting: Sequence[Step], problems: Sequence[Problem]) -> list[Step]:
+    """What lasted, in order, with the checks that passed because they were run in another way: how a
+    check has to be run is what its correction leaves.
+    """
+    corrections = {
+        step.key: step
+        for problem in problems
+        for step in problem.cure[-1:]
+        if step.tests and step.place == problem.gone and step.outcome == "worked"
+    }
+    new = [step for step in corrections.values() if step not in lasting]
+    return sorted((*lasting, *new), key=lambda step: step.place)
+
+
 def _find_place(steps: Sequence[Step], place: int) -> int:
     """Where the steps begin that come after a place; their number where none does."""
     return bisect_right(steps, place, key=lambda step: step.place)

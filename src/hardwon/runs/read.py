@@ -9,7 +9,7 @@ from typing import Final
 from hardwon.records.kinds import SOLVED_FROM, Trajectory, judge_reward
 from hardwon.records.kinds import Step as Recorded
 from hardwon.runs.lasting import file_name, find_lasting
-from hardwon.runs.problems import find_problems, mark_corrections
+from hardwon.runs.problems import add_corrections, find_problems, mark_corrections
 from hardwon.runs.shapes import Run, RunOutcome, Step
 from hardwon.runs.steps import read_steps
 
@@ -69,6 +69,7 @@ def read_steps_as_run(
         step.tests and step.outcome == "worked" for step in steps
     )
     problems = find_problems(steps, lasting if is_told else ())
+    lasting = add_corrections(lasting, problems)
     return Run(task, tuple(steps), outcome, tuple(problems), tuple(lasting))
 
 
