@@ -902,3 +902,60 @@ def test_no_question_is_planned_anew(tmp_path: Path) -> None:
     ]
     assert len(asked) > 10
     assert not again
+
+
+CANCEL = 'cancel_reservation({"reservation_id": "HSR97W", "reason": "illness"})'
+
+
+def test_values_of_another_case_are_named_and_not_said(memory: Memory) -> None:
+    task = "cancel the reservation HSR97W of Ann, who is ill"
+    memory.record_trajectory(task, as_session((CANCEL, "cancelled", True)), 1.0)
+    (line,) = said(memory, "cancel the reservation QX12AB of Bob, who is ill")
+    hidden = 'cancel_reservation({"reservation_id": "<reservation-id>", "reason": "illness"})'
+    assert f"-> {hidden} [worked" in line
+    shared = said(memory, "cancel the reservation HSR97W of Ann too")
+    assert any("HSR97W" in line for line in shared), "both are about it"
+    assert CANCEL in said(memory, task)[0], "the very task is told as it was done"
+
+
+def test_of_a_long_decision_the_sentence_is_told_that_answers(memory: Memory) -> None:
+    talk = "We met on Monday and looked at the figures of the last quarter together. " * 8
+    rule = "Invoices above 5,000 need two signatures."
+    memory.record_fact(f"{talk}{rule} {talk}", "decision")
+    (line,) = said(memory, "how many signatures does an invoice need?")
+    assert rule in line
+    assert line.startswith("decision: …")
+
+
+def test_of_a_whole_conversation_the_part_is_told_that_answers(memory: Memory) -> None:
+    turns = [
+        f"User: what about topic {n}?\nAgent: topic {n} waits for the board." for n in range(40)
+    ]
+    turns[23] = "User: where are backups kept?\nAgent: Backups are kept in the vault in Bern."
+    memory.remember("\n".join(turns), "interaction", sentiment="neutral")
+    (line,) = said(memory, "where are the backups kept?")
+    assert "vault in Bern" in line
+
+
+def test_another_failure_at_the_task_does_not_bring_its_cure_along(memory: Memory) -> None:
+    steps = as_session(
+        ("make ship", NOT_SET, False),
+        ("export STAGING_HOST=web1", "", True),
+        ("make ship", "", True),
+    )
+    memory.record_trajectory("ship the shop", steps, 1.0)
+    lost = as_session(("make ship --fast", "KeyError: 'fast'", False))
+    memory.record_trajectory("ship the shop", lost, 0.0)
+    assert not any("like error" in line for line in said(memory, "ship the shop"))
+
+
+def test_what_amends_a_decision_is_told_before_it_and_what_is_superseded_not_at_all(
+    memory: Memory, clock: Clock
+) -> None:
+    old = memory.record_fact("Releases are tagged on Mondays by the release manager.", "decision")
+    clock.now += timedelta(days=1)
+    new = memory.record_fact("Releases are tagged on Thursdays by the release manager.", "decision")
+    lines = said(memory, "when are releases tagged?")
+    assert ["Thursdays" in line for line in lines] == [True, False]
+    memory.supersede(old.id, new.id, "the team moved")
+    assert [line for line in said(memory, "when are releases tagged?") if "Mondays" in line] == []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Sequence
 from dataclasses import replace
@@ -9,6 +10,7 @@ from typing import Final
 
 from hardwon.lessons.lesson import Lesson
 
+_CALL: Final = re.compile(r"([A-Za-z_][\w.-]*)\s*\((\{.*\})\)", re.DOTALL)
 _WORD: Final = re.compile(r"[^\s'\"`(),;]+")
 _WORDS_MAX: Final = 60
 _LIKELY_FROM: Final = 0.5
@@ -55,6 +57,37 @@ def carry_over(action: str, words: str, other_words: str) -> str:
             return ""
         carried = whole.sub(other.replace("\\", r"\\"), carried)
     return carried
+
+
+def hide_values(action: str, task: str, asked: str) -> str:
+    """A call of a tool as it is done in another case: the values of its arguments that belong to the
+    case at hand, and not to what is asked, stand as the names of the arguments. Any other action as
+    it is.
+    """
+    call = _CALL.fullmatch(action.strip())
+    if call is None:
+        return action
+    try:
+        arguments = json.loads(call[2])
+    except ValueError:
+        return action
+    hidden = {name: _hide_value(name, value, task, asked) for name, value in arguments.items()}
+    return f"{call[1]}({json.dumps(hidden, ensure_ascii=False)})"
+
+
+def _hide_value(name: str, value: object, task: str, asked: str) -> object:
+    """A value that both cases share, or that is of neither, as it is; else its name."""
+    if isinstance(value, dict):
+        return {key: _hide_value(str(key), inner, task, asked) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_hide_value(name, inner, task, asked) for inner in value]
+    if not isinstance(value, str | int | float) or isinstance(value, bool):
+        return value
+    text = str(value)
+    is_of_case = text in task or any(character.isdigit() for character in text)
+    # with an underscore it could be read as a token of a chat
+    hidden = f"<{name.replace('_', '-')}>"
+    return hidden if is_of_case and text not in asked else value
 
 
 def _split(words: str) -> list[str]:

@@ -280,7 +280,8 @@ class Recaller(Finder):
         of_sentences = floor if request.is_report else ALIKE_OF_ONE_FROM
         known = [one for one in known if best >= floor and one.relevance >= of_sentences]
         runs = [run for run in runs if run.alike >= floor]
-        known.sort(key=lambda one: (one.stale, -one.relevance))
+        # of what is about as relevant, what was said last may amend what was said before
+        known.sort(key=lambda one: (one.stale, -round(one.relevance, 1), -one.record.at_us))
         authors = {one.author for _, one in found} | {run.author for run in runs}
         tasks = self._read_tasks(request, runs, question)
         alone = len(authors) < 2 and self._lessons.acts_alone

@@ -49,8 +49,10 @@ def weigh_text(text: str, question: Question) -> tuple[float, str]:
     best, passage = 0.0, ""
     sentences = [part.strip() for part in _END.split(text) if part.strip()][:_PASSAGES_MAX]
     for place, sentence in enumerate(sentences):
-        # who answers does so in the next sentence
-        for part in (sentence, " ".join(sentences[place : place + 2])):
+        # who is asked something answers in the next sentence
+        ends = (place + 2,) if sentence.endswith("?") else (place + 1, place + 2)
+        for end in ends:
+            part = " ".join(sentences[place:end])
             if (nearness := question.alike_to(part)) > best:
                 best, passage = nearness, part
     return max(alike, _PART * best), passage

@@ -16,6 +16,7 @@ from hardwon import limits
 from hardwon.lessons.actions import Level, same_level
 from hardwon.lessons.odds import Counts
 from hardwon.lessons.teaching import Teaching, make_lost_id, make_way_id
+from hardwon.lessons.transfer import hide_values
 from hardwon.records.kinds import OUTCOME_UNKNOWN
 from hardwon.search.likeness import find_terms
 from hardwon.search.question import Question
@@ -382,6 +383,8 @@ def _say_way(way: Way, task: Task, wording: Wording) -> Draft:
     head = ("" if way.is_task else f"{name} -> ") + outcome
     error = f" -> {shortened(' '.join(error.split()), _ERROR_CHARS_SHOWN)}" if error else ""
     actions = way.actions
+    if not task.same:
+        actions = tuple(hide_values(action, way.task, wording.asked) for action in actions)
     if not way.holds and not task.same:
         line = " ".join(actions[-1].split())
         is_near = way.earned >= _NEARLY_FROM and len(line) <= _NEARLY_CHARS_MAX
