@@ -26,7 +26,7 @@ TASK = "Deploy the shop"
 ERROR = "exit code 2 after 0.1 s\nerror: no region is set for the cluster"
 GOOD = "exit code 0 after 0.1 s\ndeployed"
 FIX = "DEPLOY_REGION=eu make deploy"
-NOBODY_KNOWS = "nobody knows whether it solved the task"
+UNKNOWN = "unknown whether it solved the task"
 
 
 def way(action: str = FIX) -> list[Step]:
@@ -65,7 +65,7 @@ def test_a_session_that_left_nothing_failing_is_not_solved_for_that(shop: Memory
     assert (work.final_reward, work.turned_out_well) == (None, None)
     assert "undone" not in say("start", session="next"), "nor was it left undone"
     told = say("prompt", session="next", prompt=TASK)
-    assert f"{NOBODY_KNOWS}, other?]" in told
+    assert f"{UNKNOWN}; " in told
     assert "worked" not in told
     assert FIX in say(
         "after",
@@ -125,13 +125,13 @@ def test_it_is_told_as_done_after_what_worked(memory: Memory) -> None:
     memory.record_trajectory(TASK, way(), author="anna")
     memory.record_trajectory(TASK, way(), author="bob")
     assert (
-        f"- this task -> {FIX} [done 2 times, last today, {NOBODY_KNOWS}, 2 sources?]"
+        f"- this task -> {FIX} [done 2 times, last today, {UNKNOWN}, 2 sources; "
         in memory.context(TASK).text
     )
     memory.record_trajectory(TASK, way("DEPLOY_REGION=us make deploy"), 1.0)
     first, second = [line for line in memory.context(TASK).text.splitlines() if " -> " in line][:2]
-    assert first == "- this task -> DEPLOY_REGION=us make deploy [worked today, agent?]"
-    assert NOBODY_KNOWS in second
+    assert first.startswith("- this task -> DEPLOY_REGION=us make deploy [worked today, by agent; ")
+    assert UNKNOWN in second
     memory.record_trajectory(TASK, way(), 0.0)
     told = memory.context(TASK).text
     assert f"{FIX} [done" not in told, "it is known to have failed"
