@@ -156,8 +156,8 @@ class Asking(Group):
             last = from_us(min(to_us(at) + 1, TIME_US_MAX))
             asked = asked.copy_with(until=last if asked.until is None else min(asked.until, last))
             finder = Finder(project, at)
-            found = finder.find(query, k, asked, PastView(project, at))
-            return finder.read_hits(found, marked=False)
+            hits = finder.find(query, k, asked, PastView(project, at))
+            return finder.read_hits(hits, marked=False)
         finder = self._finder
         return finder.read_hits(finder.find(query, k, asked))
 

@@ -207,8 +207,8 @@ class Keeping(Group):
             try:
                 findings += self._derive_again(progress)
             except DamagedError as error:  # an event, which the store has counted
-                told = f"what is derived from them was not looked at: {error}"
-                findings.append(Finding("records", False, told))
+                detail = f"what is derived from them was not looked at: {error}"
+                findings.append(Finding("records", False, detail))
             if waiting := store.count_without_vector(name):
                 findings.append(Finding("embedding", True, f"{waiting} {_WAIT}"))
             findings += self._project.listener.check()

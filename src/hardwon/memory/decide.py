@@ -61,11 +61,11 @@ class Deciding(Group):
 
         def work(change: Change) -> list[str]:
             stored = filter(None, map(partial(change.writer.get, project.name), ids))
-            known = [found.id for found in stored if found.kind not in INTERNAL_KINDS]
-            for found in known:
-                event = clean_event(change.event(found, "credited", by, helped=outcome))
+            known = [one.id for one in stored if one.kind not in INTERNAL_KINDS]
+            for record_id in known:
+                event = clean_event(change.event(record_id, "credited", by, helped=outcome))
                 change.writer.add_events(project.name, [event])
-                refresh_status(change.writer, project.name, found)
+                refresh_status(change.writer, project.name, record_id)
             change.concern(known)
             change.publish_proven(known)
             return known

@@ -41,11 +41,11 @@ _COLUMNS: Final = {"author": "author", "task": "task_id"}
 
 def progress(project: Project, per: str, since: datetime | None, limit: int) -> list[Rates]:
     """How it went day by day, for those with the most that turned out well or badly."""
-    found: dict[str, list[DayRate]] = defaultdict(list)
+    by_name: dict[str, list[DayRate]] = defaultdict(list)
     for day, name, good, bad in _days(project, per, since):
         if good or bad:
-            found[name].append(DayRate(from_us(day * limits.DAY_US).date(), good, bad))
-    rates = [Rates(name, tuple(days)) for name, days in found.items()]
+            by_name[name].append(DayRate(from_us(day * limits.DAY_US).date(), good, bad))
+    rates = [Rates(name, tuple(days)) for name, days in by_name.items()]
     ranked = sorted(rates, key=lambda rate: (-rate.tried, rate.name))
     if per == "command":
         # an action that was told in words: its second word is no subcommand

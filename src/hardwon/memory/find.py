@@ -43,10 +43,10 @@ class PastView:
         self._store, self._project = project.store, project.name
         self.at_us = to_us(at)
 
-    def seen(self, found: Found, status: Status | None, author: str | None) -> Found | None:
+    def look_back(self, hit: Found, status: Status | None, author: str | None) -> Found | None:
         """A record as it stood then; None where a reader would not have been given it."""
         try:
-            then = self._then(found.stored)
+            then = self._then(hit.stored)
         except DamagedError:
             return None
         if then is None or (author is None and then[0].author in self._rolled_back):
@@ -54,10 +54,10 @@ class PastView:
         stored, stood = then
         if stood != status if status else stood == "archived":
             return None
-        found.status, found.validation = stood, stored.validation
-        found.helped, found.hindered = stored.helped, stored.hindered
-        found.author = stored.author or found.author
-        return found
+        hit.status, hit.validation = stood, stored.validation
+        hit.helped, hit.hindered = stored.helped, stored.hindered
+        hit.author = stored.author or hit.author
+        return hit
 
     def record(self, stored: Stored) -> Stored | None:
         """The same for a record that was asked for by its id, whatever its status. A fix that left
@@ -155,7 +155,7 @@ class Finder:
                 self._add_others(candidates, vector, keys, best, filters)
         if then:
             seen = (
-                then.seen(candidate, asked.status, asked.author)
+                then.look_back(candidate, asked.status, asked.author)
                 for candidate in candidates.values()
             )
             candidates = {candidate.id: candidate for candidate in seen if candidate}

@@ -195,8 +195,8 @@ class FixReading(RuleReading):
             if key is not None and (scope, key) not in self._counts
         ]
         if unread:
-            found = self._store.sums(self.project, unread, self.today)
-            self._counts |= {place: hear_items(found.get(place, {})) for place in unread}
+            sums = self._store.sums(self.project, unread, self.today)
+            self._counts |= {place: hear_items(sums.get(place, {})) for place in unread}
 
     def fix_odds(
         self,
@@ -288,18 +288,20 @@ class FixReading(RuleReading):
     def _rank(
         self, scope: str, key: str, usual_p: float, issue_type: str | None = None
     ) -> list[RankedStrategy]:
-        tried = self._tried(scope, key, issue_type).values()
+        tried = self._find_strategies(scope, key, issue_type).values()
         return rank_strategies(tried, usual_p, self.today, alone=self._has_one_source("fix"))
 
     def _word(self, ranked: Iterable[RankedStrategy], limit: int) -> list[Strategy]:
         return list(islice(filter(None, map(self.word_strategy, ranked)), limit))
 
-    def _tried(self, scope: str, key: str, issue_type: str | None = None) -> dict[str, Evidence]:
+    def _find_strategies(
+        self, scope: str, key: str, issue_type: str | None = None
+    ) -> dict[str, Evidence]:
         """What was done about an issue type, by a model's name or by a signature, by strategy."""
-        found = self._all(f"strategy.{scope}", key)
+        tallies = self._all(f"strategy.{scope}", key)
         if scope != "model":
-            return gather(found)
-        named = ((tally.item.rpartition(BETWEEN_NAMES), tally) for tally in found)
+            return gather(tallies)
+        named = ((tally.item.rpartition(BETWEEN_NAMES), tally) for tally in tallies)
         return gather(
             tally._replace(item=strategy)
             for (about, _, strategy), tally in named
@@ -320,9 +322,11 @@ class FixReading(RuleReading):
     def choices_for(self, issue: Issue, fixer: str | None) -> Choices:
         """What worked for an issue or its like, and what is not to be repeated, without texts."""
         tried: dict[Scope, dict[str, Evidence]] = {
-            "signature": self._tried("signature", generate_issue_signature(issue)),
-            "model": self._tried("model", issue.model, issue.issue_type) if issue.model else {},
-            "type": self._tried("type", issue.issue_type),
+            "signature": self._find_strategies("signature", generate_issue_signature(issue)),
+            "model": self._find_strategies("model", issue.model, issue.issue_type)
+            if issue.model
+            else {},
+            "type": self._find_strategies("type", issue.issue_type),
         }
         if not any(tried.values()):
             return Choices([], [])
@@ -386,15 +390,15 @@ class FixReading(RuleReading):
             for key in self._store.most_counted(self.project, f"fix.{scope}", limit)
         ]
         self._read_ahead((scope, key) for _, scope, key in places)
-        found: list[tuple[PatternKind, str, str, Attempts]] = []
+        counted: list[tuple[PatternKind, str, str, Attempts]] = []
         for kind, scope, key in places:
             starts: dict[str, list[Attempts]] = {}
             for item, counts in self._counts[scope, key].items():
                 issue_type, between, _ = item.partition(BETWEEN_NAMES)
                 starts.setdefault(issue_type + between if between else "", []).append(counts)
-            found += [(kind, key, start, add_up(counts)) for start, counts in starts.items()]
-        found.sort(key=lambda one: (-one[3].attempts, *one[:3]))
-        return list(islice(filter(None, (self._word_pattern(*one) for one in found)), limit))
+            counted += [(kind, key, start, add_up(counts)) for start, counts in starts.items()]
+        counted.sort(key=lambda one: (-one[3].attempts, *one[:3]))
+        return list(islice(filter(None, (self._word_pattern(*one) for one in counted)), limit))
 
     def _word_pattern(
         self, kind: PatternKind, key: str, item_start: str, counted: Attempts
@@ -467,8 +471,8 @@ class FixReading(RuleReading):
     def similar_issues(self, issue: Issue, limit: int) -> SimilarIssues:
         """Earlier attempts at an issue or its like, successes first."""
         keys, most = signature_keys(issue), limits.COMPARED_MAX
-        found = self._store.by_key(self.project, keys, Filters(), most)
-        exact = keep_kind(Fix, [hit.stored for hit in found])
+        hits = self._store.by_key(self.project, keys, Filters(), most)
+        exact = keep_kind(Fix, [hit.stored for hit in hits])
         of_type = Filters(kind="fix", issue_type=issue.issue_type)
         model = self._newest(of_type.copy_with(model=issue.model), Fix)
 

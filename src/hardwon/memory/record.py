@@ -416,11 +416,11 @@ def record_many(project: Project, kind: Kind, many: Iterable[Mapping[str, Any]])
     return keep_all(project, made)
 
 
-def _find_own(said: Mapping[str, Any], *lists: str) -> dict[str, Any]:
+def _find_own(arguments: Mapping[str, Any], *lists: str) -> dict[str, Any]:
     """Of the arguments of a `record_…` those that are the record's own; some are to be `lists`."""
     return {
         name: list_items(value) if name in lists else value
-        for name, value in said.items()
+        for name, value in arguments.items()
         if name not in ("self", "envelope")
     }
 
@@ -505,10 +505,10 @@ def related_files(
     paths: Any, root: Path | None, memory_file: Path | None = None
 ) -> list[RelatedFile]:
     """The files that a caller names, each with its hash."""
-    return [_related(file, root, memory_file) for file in check_items("related_files", paths)]
+    return [_relate(file, root, memory_file) for file in check_items("related_files", paths)]
 
 
-def _related(file: Any, root: Path | None, memory_file: Path | None) -> RelatedFile:
+def _relate(file: Any, root: Path | None, memory_file: Path | None) -> RelatedFile:
     """Hashed now, unless the hash is given; named from the checkout's root where it is inside, so
     that another checkout knows it too.
     """
@@ -675,7 +675,7 @@ class TrajectoryRecorder:
 
 def _describe(error: BaseException) -> str:
     name = type(error).__name__
-    told = ask_foreign(lambda: f"{name}: {error}", name)
-    told = told.replace("\0", "").encode(errors="replace").decode()
+    text = ask_foreign(lambda: f"{name}: {error}", name)
+    text = text.replace("\0", "").encode(errors="replace").decode()
     # in this order: half a secret would not be recognised
-    return redact(told)[0][: limits.TEXT_CHARS_MAX]
+    return redact(text)[0][: limits.TEXT_CHARS_MAX]

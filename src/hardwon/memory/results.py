@@ -259,7 +259,7 @@ class Diagnosis(Tabular):
         return {check: detail if ok else f"BAD: {detail}" for check, ok, detail in self.findings}
 
     def __str__(self) -> str:
-        lines = (f"{'ok ' if ok else 'BAD'} {check}: {told}" for check, ok, told in self.findings)
+        lines = (f"{'ok ' if ok else 'BAD'} {check}: {what}" for check, ok, what in self.findings)
         return "\n".join(lines)
 
 

@@ -67,8 +67,8 @@ class RuleReading(TallyReading):
     @read_once
     def decisions(self, actions: tuple[Action, ...], task_id: str | None) -> list[Decision]:
         """Of a task and of the whole project (None: of every task), newest first."""
-        found = self._store.decisions(self.project, actions, task_id, limits.DECISIONS_MAX)
-        return keep_kind(Decision, found)
+        stored = self._store.decisions(self.project, actions, task_id, limits.DECISIONS_MAX)
+        return keep_kind(Decision, stored)
 
     def undone_merges(self, task_id: str) -> list[tuple[str, str]]:
         """Lessons of a task that were merged once, and told apart again."""
@@ -82,8 +82,8 @@ class RuleReading(TallyReading):
         first.
         """
         keys, filters = [exact_key("adopted", origin)], Filters(kind="adopted")
-        found = self._store.by_key(self.project, keys, filters, limit)
-        return keep_kind(Adopted, [hit.stored for hit in found])
+        hits = self._store.by_key(self.project, keys, filters, limit)
+        return keep_kind(Adopted, [hit.stored for hit in hits])
 
     def _own_decisions(self, task_id: str | None) -> list[Decision]:
         """About the rules of this very task, in effect."""

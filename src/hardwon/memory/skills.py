@@ -213,21 +213,21 @@ def _draft_skills(project: Project) -> Iterator[tuple[str, str, str, list[_Item]
     yield "errors", "What made errors go away", "Use when a command or a test fails.", solved
     fixed = [
         _Item(
-            f"{issue_type}: {each.action} (verified {each.verified} of {each.attempts})",
-            each.evidence,
-            each.vouched > 0,
+            f"{issue_type}: {one.action} (verified {one.verified} of {one.attempts})",
+            one.evidence,
+            one.vouched > 0,
             issue_type,
         )
         for issue_type, strategies in known.best_strategies(limits.FIXES_IN_CONTEXT_MAX).items()
-        for each in strategies
-        if each.verified * 2 > each.attempts
+        for one in strategies
+        if one.verified * 2 > one.attempts
     ]
     title = "Fixes that were verified, by issue type"
     yield "fixes", title, "Use when you fix such an issue.", fixed
     general, shared = "What works and what to avoid", _rules(known, None)
     yield "rules", general, "Use before you plan work there.", shared
     for task in project.store.most_counted(project.name, "score", SKILL_TASKS_MAX):
-        rules = [each for each in _rules(known, task) if each not in shared]
+        rules = [item for item in _rules(known, task) if item not in shared]
         yield f"task-{task}", f"{general} at the task {_quoted(task)}", "Use when you do it.", rules
 
 
