@@ -118,10 +118,8 @@ def test_compacting_ends_undo_and_says_so_first() -> None:
 def test_exports_overwrite_nothing_unless_forced() -> None:
     fill()
     Path("mine.json").write_text("mine")
-    assert (
-        refused("export", "mine.json")
-        == "mine.json exists already: choose another name, or add --force"
-    )
+    answer = refused("export", "mine.json")
+    assert answer == "mine.json exists already: choose another name, or add --force"
     assert Path("mine.json").read_text() == "mine"
     done = at_once("export", "mine.json", "--force")
     assert done.stdout == "35 records written to mine.json\n"
@@ -184,10 +182,8 @@ def a_fact(content: str = "Port 80 is open.") -> str:
 
 def test_a_whole_life_is_shown() -> None:
     old, new = a_fact(), a_fact("Port 80 is \x1b[31mshut.")
-    assert (
-        hardwon_does("verify", old, "--by", "test_runner", "--verification-id", "ci-7").stdout
-        == f"{old} is verified\n"
-    )
+    answer = hardwon_does("verify", old, "--by", "test_runner", "--verification-id", "ci-7").stdout
+    assert answer == f"{old} is verified\n"
     assert hardwon_does("care", "publish", old, "--by", "bob").stdout == f"{old} is published\n"
     with Memory("brain") as memory:
         memory.credit(old, False)

@@ -248,10 +248,8 @@ def test_a_source_is_rolled_back_and_that_is_undone() -> None:
     undo = done.stdout.splitlines()[1].removeprefix("to take it back: hardwon ")
     assert at_once(*undo.split()).exit_code == 0
     assert len(answered("recall", "port")) == 1
-    assert (
-        as_http_answers("care rollback", "agent-8", "--reason", "nobody knows it")["target"]
-        == "agent-8"
-    )
+    answer = as_http_answers("care rollback", "agent-8", "--reason", "nobody knows it")["target"]
+    assert answer == "agent-8"
 
 
 def test_vectors_are_made_by_the_model_in_the_package() -> None:

@@ -125,10 +125,8 @@ def test_who_runs_a_server_is_let_to_its_tokens_alone(
     databases.grant(boss, "keeper", "default", "reader")
     with Memory(keeper) as memory, pytest.raises(ForbiddenError):
         memory.tokens.all()
-    assert (
-        at_once("--memory", boss, "postgres", "grant", "keeper", "--server").stdout
-        == "keeper keeps the tokens of a server\n"
-    )
+    answer = at_once("--memory", boss, "postgres", "grant", "keeper", "--server").stdout
+    assert answer == "keeper keeps the tokens of a server\n"
     with Memory(keeper) as memory:
         made = memory.tokens.create("agent", "write").token
         assert made.id in [token.id for token in memory.tokens.all()]

@@ -350,10 +350,8 @@ def test_a_reader_that_reads_nothing_is_cut_off(
         for number in range(60)
     ]
     client = running.client()
-    assert (
-        client.post(running.at("/records/batch", "large"), json={"records": facts}).status_code
-        == 200
-    )
+    answer = client.post(running.at("/records/batch", "large"), json={"records": facts}).status_code
+    assert answer == 200
     monkeypatch.setattr("hardwon.surfaces.rest.guard.SEND_WAIT_S", 0.3)
     with connected(running) as connection:
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
@@ -504,10 +502,8 @@ def test_tokens_are_made_listed_and_revoked(
     assert "add --yes" in at_once("tokens", "revoke", "ci").stderr
     with Memory(tmp_path / "brain") as memory:
         assert memory.tokens.caller(secret) == Caller("ci", "write", ("a", "b"), listed[0]["id"])
-        assert (
-            at_once("tokens", "revoke", "ci", "--yes").stdout
-            == f"revoked: ci ({listed[0]['id']})\n"
-        )
+        answer = at_once("tokens", "revoke", "ci", "--yes").stdout
+        assert answer == f"revoked: ci ({listed[0]['id']})\n"
         assert memory.tokens.caller(secret) is None
     assert "no token 'ci'" in at_once("tokens", "revoke", "ci", "--yes").stderr
     assert "not both" in at_once("tokens", "create", "x", "--days", "3", "--never-expires").stderr

@@ -144,11 +144,6 @@ def test_the_lab_begins_with_a_form_and_refuses_what_is_too_much(running: Served
     running.memory.remember("something", "success", "file_operation")
     assert "Say what an agent is about to do" in browser.get("lab")
     assert "the memory has nothing to say about it" in browser.get("lab?q=zebra")
-    for wrong in (
-        "budget=0",
-        "budget=x",
-        f"budget={limits.CONTEXT_TOKENS_MAX + 1}",
-        "q=" + "x" * (limits.QUERY_TEXT_CHARS_MAX + 1),
-    ):
+    for wrong in ("budget=0", "budget=x", f"budget={limits.CONTEXT_TOKENS_MAX + 1}"):
         browser.get(f"lab?q=a&{wrong}", 422)
     assert browser.post(LAB, csrf=browser.csrf()).status_code == 405

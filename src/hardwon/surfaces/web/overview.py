@@ -16,7 +16,6 @@ from hardwon import limits
 from hardwon.capture.tests import PYTEST
 from hardwon.memory.context import Context
 from hardwon.memory.results import Activity, DayRate, Failure
-from hardwon.records.fields import check_that
 from hardwon.records.kinds import AnyRecord, headline
 from hardwon.surfaces.arguments import ISSUE_FIELDS
 from hardwon.surfaces.gate import Ask
@@ -143,13 +142,6 @@ def view_lab(ask: Ask, request: PageRequest) -> WebPage:
         name: request.query.get(name, "").replace("\r\n", "\n").strip()
         for name in ("q", "task_id", *ISSUE_FIELDS, "budget", "action")
     }
-    for name, text in form.items():
-        check_that(
-            len(text) <= limits.QUERY_TEXT_CHARS_MAX,
-            name,
-            f"{len(text)} characters",
-            f"at most {limits.QUERY_TEXT_CHARS_MAX} characters",
-        )
     usual, most = limits.CONTEXT_TOKENS, limits.CONTEXT_TOKENS_MAX
     budget = request.whole_number("budget", "a whole number of tokens", usual, most)
     issue = {name: form[name] for name in ISSUE_FIELDS if form[name]} or None
