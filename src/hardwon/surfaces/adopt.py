@@ -6,7 +6,7 @@ The store itself is only read. Adopting it twice adds nothing the second time.
 
 from __future__ import annotations
 
-import shutil
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -24,7 +24,7 @@ from hardwon.outside import files
 from hardwon.outside.locations import check_path
 from hardwon.records.fields import check_that, derived_id, read_json
 from hardwon.records.kinds import AnyRecord, Source
-from hardwon.tree.files import TreeFiles, names_folder, names_memory
+from hardwon.tree.files import TreeFiles
 
 if TYPE_CHECKING:
     from hardwon.store.types import Progress
@@ -168,27 +168,12 @@ def adopt_tree(
 
     if not source.is_dir():
         raise PlaceError(f"cannot adopt {source}: a tree is a folder")
-
-    def leave_out(folder: str, names: list[str]) -> list[str]:
-        """What is none of the tree's."""
-        place = Path(folder).relative_to(source).as_posix().removeprefix(".")
-        return [
-            name for name in names if not (names_folder(place, name) or names_memory(place, name))
-        ]
-
-    unreadable = []
     with TemporaryDirectory(prefix="hardwon-adopting-") as copy:
-        try:
-            shutil.copytree(source, copy, symlinks=True, ignore=leave_out, dirs_exist_ok=True)
-        except shutil.Error as error:
-            unreadable = error.args[0]
+        rejected = _copy_tree(TreeFiles(source), Path(copy))
         with MemoryEngine(copy) as engine:
             left = engine.sync().left
             records = [_by(record, author) for record in engine.memory.browse()]
         done = memory.care.take_in(records, dry_run, author or "user", progress)
-    rejected = [
-        Remark(Path(path).relative_to(source).as_posix(), reason) for path, _, reason in unreadable
-    ]
     rejected += [Remark(path, reason) for path, reason in left.items()]
     return _make_adoption("tree", done, rejected)
 
@@ -200,6 +185,27 @@ def _by(record: AnyRecord, author: str | None) -> AnyRecord:
         return record
     named = record.metadata.copy_with(source=source.copy_with(author=author))
     return record.copy_with(id=derived_id("tree", record.id, author), metadata=named)
+
+
+def _copy_tree(tree: TreeFiles, target: Path) -> list[Remark]:
+    """Its memory files, with their times. Returns those that cannot be read."""
+    left: list[Remark] = []
+    folders = [""]
+    for folder in folders:  # which grows
+        listing = tree.list_folder(folder)
+        folders += listing.folders
+        left += [Remark(f"{folder}/{name}", reason) for name, reason in listing.odd.items()]
+        for name in listing.files:
+            try:
+                data, seen = tree.read(folder, name)
+            except (OSError, ValueError) as error:
+                left.append(Remark(f"{folder}/{name}", str(error)))
+            else:
+                copy = target / folder / name
+                copy.parent.mkdir(parents=True, exist_ok=True)
+                copy.write_bytes(data)
+                os.utime(copy, ns=(seen.mtime_ns, seen.mtime_ns))
+    return left
 
 
 _ADOPTED_BY: Final[Mapping[str, Callable[..., Adoption]]] = {
