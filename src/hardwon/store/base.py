@@ -356,9 +356,8 @@ _design = cache(resolve_name)  # every fix that is recorded asks for it
 
 def listeners(session: Session, of_kinds: Iterable[str] | None = None) -> list[Listener]:
     """Of every design, or of those that keep something of records of these kinds."""
-    names = [
-        DESIGNS[kind] for kind in (DESIGNS if of_kinds is None else of_kinds) if kind in DESIGNS
-    ]
+    wanted = DESIGNS if of_kinds is None else of_kinds
+    names = [DESIGNS[kind] for kind in wanted if kind in DESIGNS]
     return [_design(name)(session) for name in dict.fromkeys(names)]
 
 
@@ -446,7 +445,7 @@ class Writer(Reader):
         """Of rows that were not added, which are some: why."""
         within = self.dialect.within("id", "?2")
         asked = rows[0].project_id, self.dialect.list_values(row.id for row in rows)
-        gone = self.session.column(self.dialect.forgotten, asked)
+        gone = set(self.session.column(self.dialect.forgotten, asked))
         sql = f"SELECT id, digest FROM record WHERE project_id = ?1 AND {within}"
         kept = dict(self.session.select(sql, asked))
         for row in rows:
@@ -583,8 +582,8 @@ class Writer(Reader):
         )
         kept = []
         for event in events:
-            said = event.id, event.record_id, event.kind, event.at_us, event.to_json()
-            if self.session.run(sql, (project, *said)):
+            columns = event.id, event.record_id, event.kind, event.at_us, event.to_json()
+            if self.session.run(sql, (project, *columns)):
                 kept.append(event)
         return kept
 

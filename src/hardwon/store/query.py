@@ -393,7 +393,8 @@ class Among(NamedTuple):
 class Known(NamedTuple):
     """Of a project, before it is searched: how many texts there are, and have each term, as of the
     last count; how many sources it has; whether anybody vouches for a record, and whether any source
-    was rolled back; what is read of a record that is found.
+    was rolled back; what is read of a record that is found; and of the records that were asked for
+    it as of the same moment, the source and the status.
     """
 
     frequencies: Frequencies
@@ -401,6 +402,7 @@ class Known(NamedTuple):
     vouched: bool
     rolled_back: bool
     columns: str
+    standing: dict[int, tuple[str, str]]
 
 
 def rarest(having: Mapping[str, int]) -> tuple[str, ...]:

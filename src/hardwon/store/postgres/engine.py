@@ -145,7 +145,7 @@ class PostgresWriter(Writer):
             return []
         sql = f"SELECT * FROM {'insert' if self.may_govern(project) else 'add'}_events(?1)"
         sent = write_json([event_columns(event) for event in wanted.values()])
-        added = self.session.column(sql, (sent,))
+        added = set(self.session.column(sql, (sent,)))
         kept = [event for event in wanted.values() if event.id in added]
         self._happened += len(kept)
         if kept:
@@ -375,7 +375,7 @@ class PostgresStore(Store):
         rolled_back = "rolled back" in known
         columns = query.found_columns(POSTGRES, votes="voted" in known, rolled_back=rolled_back)
         frequencies = bm25.Frequencies(texts, words, having)
-        return Known(frequencies, known["sources"], "vouched" in known, rolled_back, columns)
+        return Known(frequencies, known["sources"], "vouched" in known, rolled_back, columns, {})
 
     def _match(self, *asked: Any) -> Callable[[Among], list[Scored]]:
         return _Search(*asked).best

@@ -185,15 +185,13 @@ _VECTORS: Final = "SELECT seq, vector FROM record_vector WHERE project_id = ?"
 
 class _Counted(NamedTuple):
     """What is known of a project, as of the transaction of that number; how many texts have each term
-    that was ever asked for, as of the last count, when the newest record had the other number; and of
-    the records that were asked for it, the source and the status.
+    that was ever asked for, as of the last count, when the newest record had the other number.
     """
 
     number: int
     newest: int
     known: Known
     times: dict[str, int]
-    standing: dict[int, tuple[str, str]]
 
 
 _VOTED: Final = "SELECT 1 FROM tally WHERE project_id = ? AND scope = 'credit' LIMIT 1"
@@ -210,7 +208,6 @@ class _Matches:
 
     def __init__(
         self,
-        standing: dict[int, tuple[str, str]],
         session: SqliteSession,
         project: str,
         terms: Sequence[str],
@@ -219,7 +216,7 @@ class _Matches:
         limit: int,
         whole: bool,
     ) -> None:
-        self._session, self._limit, self._standing = session, limit, standing
+        self._session, self._limit, self._standing = session, limit, known.standing
         # so many are read first: of those that filters leave out, more
         self._page = limit * (_FILTERED_SPARE if filters.model_fields_set else 1)
         self._name = database.index_name(project)
@@ -495,10 +492,11 @@ class SqliteStore(Store):
             columns = query.found_columns(SQLITE, votes=votes, sessions=sessions)
             rolled_back = bool(query.rolled_back_authors(session, project))
             vouched = texts > 0 and index.has(database.VOUCHED)
-            known = Known(Frequencies(texts, 0, {}), sources, vouched, rolled_back, columns)
+            frequencies = Frequencies(texts, 0, {})
+            known = Known(frequencies, sources, vouched, rolled_back, columns, {})
             # one assignment: other threads look things up too
-            self._words[project] = counted = _Counted(number, newest, known, times, {})
-        for remembered in (counted.times, counted.standing):
+            self._words[project] = counted = _Counted(number, newest, known, times)
+        for remembered in (counted.times, counted.known.standing):
             if len(remembered) > _TERMS_REMEMBERED_MAX:
                 remembered.clear()
         having = {}
@@ -509,8 +507,8 @@ class SqliteStore(Store):
         texts = counted.known.frequencies.texts
         return counted.known._replace(frequencies=Frequencies(texts, 0, having))
 
-    def _match(self, session: Any, project: str, *asked: Any) -> Callable[[Among], list[Scored]]:
-        return _Matches(self._words[project].standing, session, project, *asked).best
+    def _match(self, *asked: Any) -> Callable[[Among], list[Scored]]:
+        return _Matches(*asked).best
 
     def projects(self) -> list[str]:
         with self._connected() as session:

@@ -343,15 +343,16 @@ class OpenFile:
     def hold(self, session: SqliteSession) -> None:
         """From now on the file has a log, which nobody else in this process is to take away."""
         session.select("SELECT count(*) FROM sqlite_schema")  # now the log and its index are open
-        presence = self._presence = None
+        presence = None
         try:
             presence = take(self.path)
             presence.lock(fcntl.F_RDLCK)
             presence.watch(self.path)
-            self._presence = presence
         except OSError:  # then only what is at the path is looked at
             if presence:
                 presence.end()
+            presence = None
+        self._presence = presence
         self._settle(session)
         self.look()
 
