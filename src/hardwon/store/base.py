@@ -151,9 +151,9 @@ def adding_tallies(table: str, greatest: str) -> str:
     sums = "".join(f"{name} = {table}.{name} + excluded.{name}, " for name in _SUMS)
     return (
         f"ON CONFLICT ({_PLACE}) DO UPDATE SET {sums}best = {greatest}({table}.best, excluded.best), "
-        f"last_us = {greatest}({table}.last_us, excluded.last_us), last_id = CASE WHEN (excluded.last_us, "
-        f"excluded.last_id) > ({table}.last_us, {table}.last_id) THEN excluded.last_id ELSE "
-        f"{table}.last_id END"
+        f"last_us = {greatest}({table}.last_us, excluded.last_us), last_id = CASE WHEN "
+        f"(excluded.last_us, excluded.last_id) > ({table}.last_us, {table}.last_id) "
+        f"THEN excluded.last_id ELSE {table}.last_id END"
     )
 
 

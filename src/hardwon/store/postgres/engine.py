@@ -511,14 +511,15 @@ _EF_SEARCH: Final = 100
 
 # Sources are counted from one to the next by the index.
 _KNOWN: Final = (
-    "WITH RECURSIVE next (author) AS (SELECT min(author) FROM record UNION ALL SELECT (SELECT "
-    "min(author) FROM record WHERE author > next.author) FROM next WHERE author IS NOT NULL), source AS "
-    f"(SELECT author FROM next WHERE author IS NOT NULL LIMIT {_SOURCES_COUNTED_MAX}) SELECT name, value "
-    "FROM state WHERE name = ANY (?1) UNION ALL SELECT 'term ' || term, documents FROM term_count WHERE "
-    "term = ANY (?2) UNION ALL SELECT 'sources', count(*) FROM source UNION ALL SELECT 'vouched', 1 "
-    f"WHERE EXISTS (SELECT 1 FROM record WHERE {tables.VOUCHED}) UNION ALL SELECT 'voted', 1 WHERE EXISTS "
-    "(SELECT 1 FROM tally WHERE scope = 'credit') UNION ALL SELECT 'rolled back', 1 WHERE EXISTS "
-    f"({query.ROLLED_BACK})"
+    "WITH RECURSIVE next (author) AS (SELECT min(author) FROM record UNION ALL "
+    "SELECT (SELECT min(author) FROM record WHERE author > next.author) FROM next "
+    "WHERE author IS NOT NULL), source AS (SELECT author FROM next WHERE author IS NOT NULL "
+    f"LIMIT {_SOURCES_COUNTED_MAX}) SELECT name, value FROM state WHERE name = ANY (?1) "
+    "UNION ALL SELECT 'term ' || term, documents FROM term_count WHERE term = ANY (?2) "
+    "UNION ALL SELECT 'sources', count(*) FROM source "
+    f"UNION ALL SELECT 'vouched', 1 WHERE EXISTS (SELECT 1 FROM record WHERE {tables.VOUCHED}) "
+    "UNION ALL SELECT 'voted', 1 WHERE EXISTS (SELECT 1 FROM tally WHERE scope = 'credit') "
+    f"UNION ALL SELECT 'rolled back', 1 WHERE EXISTS ({query.ROLLED_BACK})"
 )
 
 
