@@ -588,7 +588,7 @@ class Episode(Record):
 
 
 class Issue(Model):
-    """What was wrong, as the fix-history documents say an issue; keys of your own are kept."""
+    """What was wrong, as the fix-history documents describe an issue; keys of your own are kept."""
 
     model_config = ConfigDict(extra="allow")
     __pydantic_extra__: dict[str, Any]
