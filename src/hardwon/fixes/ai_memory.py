@@ -236,8 +236,8 @@ class AIMemory(AbstractContextManager["AIMemory"]):
         )
         issue = issue_from(issue_data)
         room = budget - count_tokens(_BEGIN + "\n" + _END)
-        said = str(self.memory.context(issue=issue, budget_tokens=room)) if room > 0 else ""
-        context = _FORGED_FRAME.sub(r"[\1]", said.strip("\n"))
+        known = str(self.memory.context(issue=issue, budget_tokens=room)) if room > 0 else ""
+        context = _FORGED_FRAME.sub(r"[\1]", known.strip("\n"))
         text = f"{_BEGIN}{context}\n{_END}" if context else ""
         # tokens of two texts together may be more than those of each
         if not context or count_tokens(text) > budget:
@@ -300,12 +300,12 @@ class AIMemory(AbstractContextManager["AIMemory"]):
         with its 90 % interval.
         """
         return {
-            each.fixer: {
-                **_counted(each),
-                "p_success": round(each.p_success, 3),
-                "interval": [round(bound, 3) for bound in each.interval],
+            record.fixer: {
+                **_counted(record),
+                "p_success": round(record.p_success, 3),
+                "interval": [round(bound, 3) for bound in record.interval],
             }
-            for each in self.memory.fixes.fixers()
+            for record in self.memory.fixes.fixers()
         }
 
     def export_insights(self, output_file: Where) -> None:
@@ -344,9 +344,9 @@ class AIMemory(AbstractContextManager["AIMemory"]):
         in its folder: the database may be a link to elsewhere.
         """
         field, such_as = "output_file", "insights.json"
-        given = check_path(field, output_file)
-        files.refuse_own(field, given, self.memory_dir / FILE_NAME, such_as, also=_OWN)
-        return files.target(field, given, self.db_path, such_as, also=_OWN)
+        place = check_path(field, output_file)
+        files.refuse_own(field, place, self.memory_dir / FILE_NAME, such_as, also=_OWN)
+        return files.target(field, place, self.db_path, such_as, also=_OWN)
 
     @property
     def knowledge_base(self) -> KnowledgeBase:

@@ -396,11 +396,11 @@ class KnowledgeFile:
         """Has the knowledge base say, beside what was `added`, what somebody else put into the file;
         returns both. A figure of ours is no addition.
         """
-        said = _parsed(content or b"")
-        if said is None or said.pop(_CHECKSUM, None) == _checksum(said):
+        there = _parsed(content or b"")
+        if there is None or there.pop(_CHECKSUM, None) == _checksum(there):
             return added
-        said.pop("last_updated", None)
-        edits = _without_figures(beyond(said, self._given))
+        there.pop("last_updated", None)
+        edits = _without_figures(beyond(there, self._given))
         check(edits, KNOWLEDGE_BASE_NAME)
         both = joined(added, edits)
         self._show(both)

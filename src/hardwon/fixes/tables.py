@@ -341,7 +341,7 @@ class FixTables(Listener):
             return
         issues = json.dumps([issue for issue, _, _ in self._issues_of(model)], ensure_ascii=False)
         helped = self._in_words(self._top("model", model, limits.LOOKED_INTO_MAX))
-        fixes = json.dumps([each.text for each in helped], ensure_ascii=False)
+        fixes = json.dumps([strategy.text for strategy in helped], ensure_ascii=False)
         last_updated = "max(last_updated, ?6)"
         if at is None:
             ours = f"project_id = '{DEFAULT_PROJECT}' AND {_COUNTS} AND NOT {_IS_LEFT_OUT}"
@@ -391,10 +391,10 @@ class FixTables(Listener):
             self._words[strategy] = None
             with suppress(ValueError, KeyError):  # what cannot be read, doctor names
                 if body:
-                    said = json.loads(body)
-                    if next(iter(said)) == "packed":  # as few are
-                        said = json.loads(unpack(said["packed"]))
-                    self._words[strategy] = did(said)
+                    fields = json.loads(body)
+                    if next(iter(fields)) == "packed":  # as few are
+                        fields = json.loads(unpack(fields["packed"]))
+                    self._words[strategy] = did(fields)
         return self._words[strategy]
 
     def learned(self) -> FixKnowledge:

@@ -57,12 +57,12 @@ Changes = tuple[list[tuple[str, str]], list[tuple[str, str]]]
 
 class Edits:
     """Takes in what people did to the files of a `tree`. `left` are paths that were left alone, with
-    the reason; `told` is what was taken in since somebody last asked.
+    the reason; `summary` is what was taken in since somebody last asked.
     """
 
     def __init__(self, tree: Mirror) -> None:
         self.left: dict[str, str] = {}
-        self.told = Synced()
+        self.summary = Synced()
         self._tree = tree
         self._warned: dict[str, str] = {}
         self.watch: FolderWatch | None = None
@@ -154,7 +154,7 @@ class Edits:
                     self._note_absence(writer, folder, lost, restoring)
         if restoring and rest:
             self._tree.on_commit()
-        self.told.left = dict(islice(self.left.items(), limits.REPORTED_MAX))
+        self.summary.left = dict(islice(self.left.items(), limits.REPORTED_MAX))
 
     def _read(self, folder: str, name: str) -> FileContent | None:
         try:
@@ -190,15 +190,15 @@ class Edits:
             self._leave_alone(file.path, str(error))
             return
         if read.redacted:
-            self.told.secrets.append(file.path)
+            self.summary.secrets.append(file.path)
             text = "%s/%s holds a secret: the memory does not, but the file still does"
             _log.warning(text, self._tree.root, file.path)
         if current and before and same_memory(before, read, timed):
             index.move(current, file)  # only written differently
         elif current:
-            self.told.edited += self._keep(writer, file, read, current)
+            self.summary.edited += self._keep(writer, file, read, current)
         elif not self._take_in_move(writer, file, read, gone):
-            self.told.added += self._keep(writer, file, read)
+            self.summary.added += self._keep(writer, file, read)
 
     def _take_in_move(
         self, writer: Writer, file: FileContent, read: Experience, gone: Gone
@@ -216,7 +216,7 @@ class Edits:
             self._tree.index(writer).move(lost, file)
         else:  # in its new folder it says something else
             self._keep(writer, file, read, lost)
-        self.told.moved += 1
+        self.summary.moved += 1
         return True
 
     def _keep(
@@ -288,7 +288,7 @@ class Edits:
             index.make_due(now)
         else:
             self._happen(writer, now, "absent", reason="its file is gone")
-            self.told.absent += 1
+            self.summary.absent += 1
 
     def experience_in(self, file: FileContent) -> tuple[Experience, bool]:
         """The experience that a file is, under an id that whoever finds the same file in the same

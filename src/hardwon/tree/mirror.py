@@ -362,7 +362,7 @@ class Mirror(ProjectListener):
         self.settle()
         self.edits.sweep()
         self._plant_the_rest()
-        synced, self.edits.told = self.edits.told, Synced()
+        synced, self.edits.summary = self.edits.summary, Synced()
         return synced
 
     def _plant_the_rest(self) -> None:
