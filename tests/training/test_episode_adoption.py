@@ -384,12 +384,10 @@ def test_what_was_adopted_suggests(memory: Memory, adopted: str) -> None:
     assert shown.seen == "608 (adopted)"
     assert memory.cards("another task") == []
     text = str(memory.context(task_id="triage"))
-    assert "- [AVOID] Guessed the port [adopted, run7 via import?]" in text
-    assert f"- [WORKS] {LESSON} [adopted, run7 via import?]" in text
-    assert (
-        "- early: Wait. Evidence: the log [seen 608 times in training memory, run7 via import?]"
-        in text
-    )
+    assert "- [AVOID] Guessed the port [adopted, by run7 via import, unverified]" in text
+    assert f"- [WORKS] {LESSON} [adopted, by run7 via import, unverified]" in text
+    seen = "seen 608 times in training memory, by run7 via import, unverified"
+    assert f"- early: Wait. Evidence: the log [{seen}]" in text
     assert memory.episodes.scores("triage").episodes == 2
 
 
@@ -412,10 +410,10 @@ def test_an_episode_of_ones_own_bears_it_out(memory: Memory, adopted: str) -> No
     assert rule.evidence[1] == adopted
     text = str(memory.context(task_id="triage"))
     assert (
-        "- [WORKS] read the full error log of the service. [1 episode, adopted, 2 sources?]" in text
+        "- [WORKS] read the full error log of the service. [1 episode, adopted, 2 sources]" in text
     )
     assert text.count("error log") == 1
-    assert "[1 episode, seen 608 times in training memory, 2 sources?]" in text
+    assert "[1 episode, seen 608 times in training memory, 2 sources]" in text
     assert states(memory)["[AVOID] Guessed the port"] == "candidate"
 
 
