@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from hardwon.lessons.cures import Evidence, names_any, weigh_cures
+from hardwon.lessons.cures import Evidence, weigh_cures
+from hardwon.text.failures import names_any
 
 
 def met(*cure: str, in_vain: tuple[str, ...] = (), at_us: int = 1) -> Evidence:

@@ -230,6 +230,27 @@ def test_a_corrected_command_is_the_cure_of_the_one_that_failed() -> None:
     assert not is_misspelled(["git", "status"], ["git", "stash"])
 
 
+def test_an_attempt_is_in_vain_for_what_it_was_meant_for_and_nothing_else() -> None:
+    run = read(
+        did("pip install pytest-markers", ok=False, observation="ERROR: no pytest-markers"),
+        did("pytest t.py", ok=False, observation=NO_NUMPY),
+        did("pip install numpi", ok=False, observation="ERROR: no numpi"),
+        did("pip3 install --user numpy", ok=False, observation="Permission denied: numpy"),
+    )
+    in_vain = [[step.action for step in problem.in_vain] for problem in run.problems]
+    assert in_vain[:2] == [[], ["pip install numpi", "pip3 install --user numpy"]]
+
+
+def test_a_limit_of_time_that_was_given_up_cured_nothing() -> None:
+    run = read(
+        did("./tool image.png", ok=False, observation="killed after 30 s"),
+        did("timeout 5 ./tool image.png", ok=False, observation=""),
+        did("gcc -O2 -o tool tool.c", ok=True),
+        did("./tool image.png", ok=True),
+    )
+    assert cured_by(run.problems[0]) == ["gcc -O2 -o tool tool.c"]
+
+
 def test_how_a_check_has_to_be_run_is_a_part_of_what_lasted() -> None:
     right = "DATABASE_URL=sqlite:///dev.db pytest -q"
     run = read(

@@ -10,14 +10,12 @@ follows from the credit it got. A few rounds of that settle.
 
 from __future__ import annotations
 
-import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Final
 
 from hardwon.lessons.sources import Votes, fair_parts
-from hardwon.text.failures import find_names
 
 # What could be the cause besides everything that was changed: nothing. It needs little credit.
 _BY_ITSELF: Final = ""
@@ -35,7 +33,6 @@ _LARGER_PART: Final = 0.5
 _UNCHECKED_WORTH: Final = 0.5
 # What nobody has tried yet: a third of an attempt that failed.
 _DOUBT: Final = 0.3
-_WORD: Final = re.compile(r"[\w.+-]+")
 
 
 @dataclass(frozen=True)
@@ -119,11 +116,6 @@ def weigh_cures(
         return not is_first, -round(cure.p_helps, 1), -cure.last_us, cure.action
 
     return sorted(cures, key=get_place)
-
-
-def names_any(named: Set[str], action: str) -> bool:
-    """Whether an action has one of these names in it, be it a plain word there."""
-    return not named.isdisjoint({*find_names(action), *_WORD.findall(action)})
 
 
 def _find_parts(met: Sequence[Evidence], *, alone: bool) -> dict[str, float]:

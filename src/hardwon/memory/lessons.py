@@ -8,7 +8,7 @@ from functools import cache, cached_property, partial
 from typing import Final
 
 from hardwon.errors import UnknownLessonError
-from hardwon.lessons.cures import Cure, Evidence, names_any, weigh_cures
+from hardwon.lessons.cures import Cure, Evidence, weigh_cures
 from hardwon.lessons.keys import attempt_key, key_of_task, session_key, verdict_key
 from hardwon.lessons.lesson import Lesson, Verdict, make_lesson_id
 from hardwon.lessons.teaching import (
@@ -35,7 +35,7 @@ from hardwon.search.terms import Filters
 from hardwon.store.query import TeachingRow, readable
 from hardwon.tell.failing import Past, say_cures, say_warning
 from hardwon.tell.situation import NO_SITUATION, Line, Situation
-from hardwon.text.failures import Failure, find_names, read_failure
+from hardwon.text.failures import Failure, find_names, names_any, read_failure
 from hardwon.text.terms import same_action
 
 # The newest times that a failure was met tell enough, each author's by turns.

@@ -13,7 +13,14 @@ from typing import Final
 from hardwon.runs.lasting import file_name
 from hardwon.runs.shapes import Problem, Step
 from hardwon.runs.steps import ATTEMPT
-from hardwon.text.failures import Failure, complains, read_failure, shows_failure
+from hardwon.text.failures import (
+    Failure,
+    complains,
+    find_names,
+    names_any,
+    read_failure,
+    shows_failure,
+)
 
 _SETTING: Final = re.compile(r"(?:^|\s)([A-Za-z_]\w*=\S*)")
 _NAME: Final = re.compile(r"[A-Za-z_][\w.+-]{2,}")
@@ -107,7 +114,7 @@ def _take_in(step: Step, waiting: list[_Open], own: Sequence[_Open]) -> None:
     others = [problem for problem in waiting if problem not in own]
     if step.outcome == "failed":
         if step.kind != "check" or step.key == ATTEMPT:  # else it was no attempt at anything
-            for problem in others:
+            for problem in _find_aims(step, others):
                 problem.in_vain.append(step)
         known = {problem.failure.exact for problem in waiting if problem in own}
         if step.failure and step.failure.exact not in known:
@@ -116,6 +123,14 @@ def _take_in(step: Step, waiting: list[_Open], own: Sequence[_Open]) -> None:
         for problem in others:
             if not is_part(step, problem.check):  # else it was done when that failed, too
                 problem.since.append(step)
+
+
+def _find_aims(step: Step, waiting: Sequence[_Open]) -> Sequence[_Open]:
+    """The problems that an attempt was meant for: those that name what it names, else the newest."""
+    named = [
+        problem for problem in waiting if names_any(find_names(problem.failure.words), step.action)
+    ]
+    return named or waiting[-1:]
 
 
 def mark_corrections(steps: Sequence[Step]) -> list[Step]:
@@ -249,7 +264,7 @@ def _without_undone(problem: Problem, steps: Sequence[Step]) -> Problem:
         if is_same_check(problem.check, step) or is_same_check(attempt, step):
             if step.outcome == "failed":
                 continue
-            if keeps_settings(attempt, step):
+            if differs(step, problem.check) and keeps_settings(attempt, step):
                 return problem
             cure = [*before, step] if differs(step, problem.check) else before
             return replace(

@@ -9,7 +9,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from hardwon.lessons.cures import names_any
 from hardwon.lessons.lesson import Lesson, make_lesson_id
 from hardwon.records.fields import from_us, to_us
 from hardwon.records.kinds import Step as Recorded
@@ -19,7 +18,7 @@ from hardwon.tell.advice import Change
 from hardwon.tell.lines import DONE, Draft, make_mark, say_ago, word_action
 from hardwon.tell.situation import Line, Situation
 from hardwon.text.clean import clean_action, clean_line
-from hardwon.text.failures import Failure, find_names
+from hardwon.text.failures import Failure, find_names, names_any
 from hardwon.text.programs import destroys
 from hardwon.text.terms import same_action, spelled_alike
 

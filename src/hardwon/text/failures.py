@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Set
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from hashlib import blake2b
@@ -36,6 +36,7 @@ REPORTS: Final = Forms(tables.REPORTS, RE)
 
 # Two failures that agree for this long do not differ in anything one could act on.
 _CORE_CHARS_MAX: Final = 300
+_WORD: Final = re.compile(r"[\w.+-]+")
 _LINE_CHARS_MAX: Final = 1_000  # of the words, before long values become placeholders
 _COMPLAINT_CHARS_MAX: Final = 2_000
 _LINES_TRIED: Final = 12
@@ -140,6 +141,11 @@ def find_names(text: str) -> set[str]:
     names, as far as the text alone tells.
     """
     return {name.strip("./-:") for name in RE.named.findall(text[:_NAMED_CHARS_MAX])} - {""}
+
+
+def names_any(named: Set[str], action: str) -> bool:
+    """Whether an action has one of these names in it, be it a plain word there."""
+    return not named.isdisjoint({*find_names(action), *_WORD.findall(action)})
 
 
 # ---- the window
