@@ -43,7 +43,7 @@ if _typing.TYPE_CHECKING:
     from hardwon.tell.advice import Advice
     from hardwon.text.failures import failure_hash
 
-__version__ = "0.12.0"
+__version__ = "0.13.0.dev0"
 
 __all__ = [
     "Advice",

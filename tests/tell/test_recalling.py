@@ -613,7 +613,7 @@ def test_what_did_not_earn_everything_is_nothing_to_follow(memory: Memory) -> No
     ran = [{"action": "print(answer)", "observation": "42", "reward": 1.0}]
     memory.record_trajectory("guess the answer to everything", ran, 0.0)
     told = str(memory.context("guess the answer to everything"))
-    assert "this task -> FAILED: print(answer) [today; " in told, (
+    assert "this task -> FAILED: print(answer) [today, by agent; " in told, (
         "a step of a run that failed earned nothing, and that is said"
     )
 

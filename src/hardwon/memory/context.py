@@ -47,6 +47,7 @@ from hardwon.tell.lines import DONE, FAILED, HEADINGS, KNOWN, Draft
 from hardwon.tell.sentences import Known, say_texts, weigh_text
 from hardwon.tell.situation import Situation
 from hardwon.tell.tasks import (
+    LIKE_FROM,
     NEARLY_THE_SAME,
     NOT_THE_SAME,
     PastRun,
@@ -278,6 +279,8 @@ class Recaller(Finder):
         # Whoever wrote down a sentence said little: beside what is about the question, a word of it
         # tells.
         of_sentences = floor if request.is_report else ALIKE_OF_ONE_FROM
+        nearest = max((one.relevance for one in known), default=0.0)
+        of_sentences = max(of_sentences, LIKE_FROM * nearest)
         known = [one for one in known if best >= floor and one.relevance >= of_sentences]
         runs = [run for run in runs if run.alike >= floor]
         # of what is about as relevant, what was said last may amend what was said before
