@@ -81,6 +81,19 @@ def seed(memory: Memory) -> None:
         )
 
 
+def test_the_author_is_the_tokens_name(running: Served) -> None:
+    client = running.client("write")
+    made = client.post(
+        running.at("/facts"), json={"content": "Port 81 is closed.", "fact_type": "observation"}
+    ).json()
+    assert made["metadata"]["source"]["author"] == "tester"
+    refused = client.post(
+        running.at("/facts"), json={"content": "x", "fact_type": "error", "author": "boss"}
+    )
+    assert refused.status_code == 422
+    assert refused.json()["errors"][0]["field"] == "author"
+
+
 @pytest.mark.parametrize("operation", ORDINARY, ids=lambda each: each.name)
 def test_every_operation_answers_its_example(operation: Operation, running: Served) -> None:
     client = running.client()
