@@ -18,7 +18,7 @@ SOURCE = Path(hardwon.__file__).parent
 ROOT = SOURCE.parent.parent
 
 CODE_LINES_MAX = {
-    "base": 800, "records": 1_143, "text": 2_290, "runs": 900, "search": 573, "trust": 923,
+    "base": 800, "records": 1_143, "text": 2_290, "runs": 905, "search": 573, "trust": 923,
     "lessons": 2_850, "tell": 1_680, "outside": 1_346, "store": 4_655, "memory": 6_530, "capture": 2_570,
     "adapters": 576, "tree": 2_722, "training": 923, "fixes": 2_273, "surfaces": 6_980,
 }  # fmt: skip
