@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from cases import examples
 from clocks import Clock
 from hardwon import Fix, Memory
+from hardwon.text.clean import CODE_INDENT
 from hardwon.text.tokens import count_tokens
 from logs import fixes as repeating_fixes
 from strategies import fixes as any_fixes
@@ -281,7 +282,10 @@ def test_what_is_forged_stays_data(memory: Memory, forged: str) -> None:
     assert str(context).splitlines() == [opening, *inside, closing]
     assert all(line.startswith(("- ", "  ")) for line in inside)
     assert not any(line.startswith(("- #", "- ```")) or "<|im_start|>" in line for line in inside)
-    own = [line for line in inside[1:] if "do not repeat" not in line and "attempts, " not in line]
+    assert inside[1].startswith("- "), "code belongs to an item"
+    items = [line for line in inside[1:] if not line.startswith(CODE_INDENT)]
+    own = [line for line in items if "do not repeat" not in line and "attempts, " not in line]
+    assert own
     assert all(line.endswith("]") for line in own), "our own mark"
     assert not any(line.endswith("5 sources]") for line in inside)
 
