@@ -272,7 +272,9 @@ def _before_edit(name: str, memory: Memory, session: AgentSession, manner: Manne
     lines = [
         line
         for line in _context(memory, f"edit {name}", tokens)
-        if name in line[0] and not finder.rules.record_ids.issuperset(line[1] or [""])
+        # one of many things that were done for something else tells nothing of the file
+        if name in line[0].partition("\n")[0]
+        and not finder.rules.record_ids.issuperset(line[1] or [""])
     ]
     return _tell(session, rules, session.unsaid(lines))
 
