@@ -182,8 +182,6 @@ def same_figures(stores: tuple[Store, Store]) -> None:
         both(*stores, "totals", scope, 50, to_us(at(0)) // DAY_US + 1)
         both(*stores, "day_totals", scope, 50, 0)
         keys = both(*stores, "most_counted", scope, 5)
-        for many in (1, 50):  # those that helped are chosen, or all are read
-            both(*stores, "tried", [(scope, key) for key in keys] or [(scope, "")], many)
         for key in keys:
             both(*stores, "daily", scope, key)
             both(*stores, "daily", scope, key, 2)
