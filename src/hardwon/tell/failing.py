@@ -18,7 +18,7 @@ from hardwon.tell.advice import Change
 from hardwon.tell.lines import DONE, Draft, make_mark, say_ago, word_action
 from hardwon.tell.situation import Line, Situation
 from hardwon.text.clean import clean_action, clean_line
-from hardwon.text.failures import Failure, find_names, names_any
+from hardwon.text.failures import Failure, find_names
 from hardwon.text.programs import destroys
 from hardwon.text.terms import same_action, spelled_alike
 
@@ -157,6 +157,6 @@ def find_change(
     named = find_names(failure.words)
     for step in changes:
         files = {file_name(touch.name) for touch in step.touches}
-        if any(name in action for name in files) or names_any(named, step.action):
+        if any(name in action for name in files) or named & find_names(step.action):
             return "the cause"
     return "something"
