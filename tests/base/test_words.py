@@ -18,13 +18,13 @@ SOURCE = Path(hardwon.__file__).parent
 ROOT = SOURCE.parent.parent
 
 CODE_LINES_MAX = {
-    "base": 800, "records": 1_143, "text": 2_290, "runs": 905, "search": 573, "trust": 923,
+    "base": 800, "records": 1_143, "text": 2_290, "runs": 902, "search": 573, "trust": 923,
     "lessons": 2_850, "tell": 1_680, "outside": 1_346, "store": 4_655, "memory": 6_530, "capture": 2_570,
     "adapters": 576, "tree": 2_722, "training": 923, "fixes": 2_273, "surfaces": 6_980,
 }  # fmt: skip
 """Without blank lines, comments and docstrings. A room that got smaller does not grow again."""
 
-TEST_LINES_MAX = 63_400
+TEST_LINES_MAX = 51_200
 
 CLEAN = """base records runs search trust lessons tell capture adapters tree training surfaces outside""".split()
 """The rooms whose names were looked through."""

@@ -30,7 +30,7 @@ _PROBLEMS_MAX: Final = 100
 _SORTS_MAX: Final = 50
 _CHANGES_MAX: Final = 12
 _WORDS_CHARS_MAX: Final = 300
-_ACTION_CHARS_MAX: Final = 4_000
+_ACTION_CHARS_MAX: Final = 2_000
 
 
 @dataclass(frozen=True)

@@ -73,6 +73,7 @@ def word_action(head: str, actions: Sequence[str], error: str, mark: str) -> str
     """A line about actions, in which a program keeps its lines, and several stand one under the
     other. `error` is what they showed.
     """
+    actions = [disarm_marks(action) for action in actions]
     code = [line for action in actions for line in clean_code(action, _ACTION_CHARS_MAX)]
     if "FAILED" in head and len(code) > _FAILED_LINES_MAX:
         code = [*code[:_FAILED_LINES_MAX], CODE_INDENT + CUT]
@@ -83,6 +84,11 @@ def word_action(head: str, actions: Sequence[str], error: str, mark: str) -> str
         return "\n".join((first, *code))
     room = limits.CONTEXT_LINE_CHARS_MAX - len(head) - len(error) - len(mark) - 1
     return f"{head}{clean_line(actions[0], room)}{error} {mark}"
+
+
+def disarm_marks(text: str) -> str:
+    """A text in which nothing reads like a mark of ours: in round brackets instead."""
+    return _FORGED.sub(lambda match: match.group().translate(_BRACKETS), text)
 
 
 def name_task(task: str, asked: str) -> str:
@@ -139,6 +145,9 @@ def drop_mark_of_command(line: str) -> str:
 _LIKE_A_MARK: Final = re.compile(
     r"(?:\s+\[[^\[\]]*(?:\[[^\[\]]*\][^\[\]]*)*\]*)+\W*$"
     r"|(?<=\S)\[(?=[^\[\]]*\b(?:episodes?|sources?|adopted|training memory|verified)\b)[^\[\]]*\]*\W*$"
+)
+_FORGED: Final = re.compile(
+    r"\[[^\[\]\n]{0,200}\b(?:worked|helped|verified|episodes?|sources?)\b[^\[\]\n]{0,200}\]"
 )
 _TIGHT_BRACKETS: Final = re.compile(r"\[(?=\S)([^\[\]]*)\]?")
 _BRACKETS: Final = str.maketrans("[]", "()")

@@ -25,6 +25,7 @@ from hardwon.tell.lines import (
     FAILED,
     SEEN,
     Draft,
+    disarm_marks,
     make_mark,
     name_sources,
     name_task,
@@ -475,7 +476,7 @@ def _keep_whole_actions(
     last stands on what was done before. Of those that have no room the first lines are shown.
     """
     left = allowed - wording.cost(word_action(head, ("a", "b"), "", mark))
-    codes = [clean_code(action, limits.ACTION_CHARS_MAX) for action in actions]
+    codes = [clean_code(disarm_marks(one), limits.ACTION_CHARS_MAX) for one in actions]
     shown: dict[int, list[str]] = {}
     for place in reversed(range(len(actions))):
         cost = sum(map(wording.cost, codes[place]))
