@@ -19,7 +19,7 @@ _AUTHOR_CHARS_SHOWN: Final = 24
 # An action that is shown: a function of a hundred lines. The budget is mostly smaller.
 _ACTION_CHARS_MAX: Final = 4_000
 # Lines of a program that failed: enough to know it again.
-_FAILED_LINES_MAX: Final = 4
+_FAILED_LINES_MAX: Final = 8
 
 # The kinds of lines, in the order of what helps most.
 DONE: Final = "done before"
