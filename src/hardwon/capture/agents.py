@@ -18,6 +18,7 @@ from typing import Final, Literal
 
 from hardwon import limits
 from hardwon.capture import run as attempts
+from hardwon.capture.pause import find_pause
 from hardwon.capture.process import OutputExcerpt
 from hardwon.capture.protocols import Agent, HookEvent, Reply, may_say, read_event, write_reply
 from hardwon.capture.sessions import (
@@ -148,6 +149,9 @@ def answer(
         reply = _answer_event(event, command, memory, session, manner)
         if session.is_full:
             session.close(memory, ended=False)
+        if find_pause(memory.location, memory.project):
+            session.forget_lines()  # nobody heard them
+            return None
         waiting = session.kept.get("waiting", "")
         if waiting or reply:
             words = "\n".join(filter(None, (waiting, reply.say if reply else "")))

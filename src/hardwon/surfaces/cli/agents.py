@@ -20,6 +20,7 @@ import typer
 from hardwon import limits
 from hardwon.capture import git_hooks
 from hardwon.capture.agent_settings import LAYOUTS, AgentSettings, Scope
+from hardwon.capture.pause import pause_hooks, resume_hooks
 from hardwon.capture.protocols import AGENTS
 from hardwon.errors import PlaceError
 from hardwon.memory import Memory
@@ -191,6 +192,41 @@ Local = Annotated[
     bool, cli.opt("claude-code: in .claude/settings.local.json, for you alone.", "--local")
 ]
 User = Annotated[bool, cli.opt("agents: in your own settings, wherever you work.", "--user")]
+
+
+@cli.command(app, "pause")
+def pause(
+    length: str = cli.arg("For how long: 30m, 2h, 1d.", default="1d"),
+) -> None:
+    """Keep the hooks of coding agents quiet here for a while.
+
+    What is done is recorded all the same. JSON: `until`.
+
+    \b
+    Examples:
+      hardwon pause
+      hardwon pause 2h
+    """
+    with cli.read_memory() as memory:
+        until = pause_hooks(memory.location, memory.project, length)
+    shown = f"The hooks say nothing here until {until.astimezone():%Y-%m-%d %H:%M}."
+    cli.show({"until": until}, shown)
+
+
+@cli.command(app, "resume")
+def resume() -> None:
+    """Let the hooks of coding agents speak here again.
+
+    JSON: `was_quiet`.
+
+    \b
+    Examples:
+      hardwon resume
+    """
+    with cli.read_memory() as memory:
+        was_quiet = resume_hooks(memory.location, memory.project)
+    shown = "The hooks speak again." if was_quiet else "The hooks were not quiet."
+    cli.show({"was_quiet": was_quiet}, shown)
 
 
 @cli.add_group(app, "hooks")

@@ -34,7 +34,8 @@ SECTIONS: Final[Mapping[str, Mapping[str, str]]] = {
     "Bring in and take out": {"demo": "demo", "import": "agents"}
     | dict.fromkeys(("load", "export", "merge", "adopt"), "moving"),
     "More, by what it is about": {"tree": "tree", "care": "care"},
-    "For agents and other programs": {"hooks": "agents", "skills": "agents", "trust": "care"}
+    "For agents and other programs": dict.fromkeys(("hooks", "pause", "resume", "skills"), "agents")
+    | {"trust": "care"}
     | dict.fromkeys(("mcp", "serve", "tokens", "postgres"), "servers"),
     "For scripts written for older designs": {"drop-in": "drop_in", "fix-history": "fix_history"},
 }
