@@ -18,7 +18,6 @@ import time
 from collections import defaultdict
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import apsw
 
@@ -87,11 +86,9 @@ def measure(folder: Path, records: int, asked: list[str]) -> tuple[float, float,
         )
 
         def bare(question: str) -> None:
-            store: Any = memory._project.store
-            with store.snapshot("default") as reading:
-                asked = query_terms(question)
-                counted, having = store._count_words(reading, "default", asked)
-            terms = rare_enough(having, counted.texts) or asked
+            asked = query_terms(question)
+            counted = memory._project.store.frequencies("default", asked)
+            terms = rare_enough(counted.having, counted.texts) or asked
             match = " OR ".join(f'"{term}"' for term in terms)
             took["bare"].append(timed(lambda: connection.execute(sql, (match,)).fetchall()))
 

@@ -979,3 +979,14 @@ def test_an_action_cannot_bring_a_mark_of_its_own(memory: Memory) -> None:
         assert not any("[worked 9 of 9" in line for line in lines)
     memory.record_trajectory("list a and b", [{"action": "ls [ab]"}], 1.0)
     assert "ls [ab] [worked" in said(memory, "list a and b")[0], "a command's own are its own"
+
+
+def test_what_ends_most_runs_whatever_their_task_is_no_part_of_the_way(memory: Memory) -> None:
+    for number in range(6):
+        done = as_session(
+            (f"edit src/part{number}.py: value = {number}", "", True), ("finish --all", "", True)
+        )
+        memory.record_trajectory(f"set the value of part {number}", done, 1.0)
+    lines = said(memory, "set the value of part 3")
+    assert lines[0] == "this task -> edit src/part3.py: value = 3 [worked today]"
+    assert not any("finish" in line for line in lines)

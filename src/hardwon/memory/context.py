@@ -17,7 +17,7 @@ from hardwon.lessons.attempts import find_standing, list_actions, read_attempts
 from hardwon.lessons.counts import OUR_FENCE
 from hardwon.lessons.keys import attempt_key, key_of_task
 from hardwon.lessons.lesson import Lesson
-from hardwon.lessons.teaching import Teaching
+from hardwon.lessons.teaching import ANY_RUN, Teaching
 from hardwon.memory.find import CANDIDATES, Finder
 from hardwon.memory.fixer_lines import NOT_AGAIN, SORTS, say_fixes
 from hardwon.memory.lessons import read_shown_failure
@@ -94,6 +94,9 @@ _FAILING: Final = find_terms("fail fails failed failing failure error errors")
 _COMPARED_CHARS_MAX: Final = 600
 # How much a run is like a question that reports the very failure that it met.
 _SAME_FAILURE: Final = 0.8
+# What so many runs did, and most of all, is how one hands in.
+_ENDING_RUNS_MIN: Final = 5
+_MOST_RUNS: Final = 0.5
 _COUNTED_MAX: Final = 40
 # Whoever reads a context takes one of the first.
 _OFFERED_CHECKED: Final = 8
@@ -415,8 +418,17 @@ class Recaller(Finder):
             for task in tasks
             if (kept := [way for way in task.ways if verdicts.get(way.lesson_id) != "wrong"])
         ]
+        for task in tasks:
+            self._find_hand_in(task.best)
         self._warn([task.best for task in tasks if task.best.holds][:_OFFERED_CHECKED])
         return tasks
+
+    def _find_hand_in(self, way: Way) -> None:
+        """Notes of a way of several actions whether its last one ends most runs, whatever their task."""
+        if len(way.actions) > 1:
+            runs = self._lessons.count_runs(ANY_RUN)
+            ending = self._lessons.count_runs(attempt_key(way.actions[-1]))
+            way.hands_in = ending >= max(_ENDING_RUNS_MIN, _MOST_RUNS * runs)
 
     def _warn(self, ways: Sequence[Way]) -> None:
         """Notes of each way how it failed since it last worked, which is what advice warns of."""

@@ -62,7 +62,7 @@ class LessonFinder:
     def __init__(self, project: Project) -> None:
         self._project = project
         self._store = project.store
-        self._count_runs = cache(self._ask_count)
+        self.count_runs = cache(self._ask_count)
 
     # What is said at a moment.
 
@@ -233,9 +233,9 @@ class LessonFinder:
             if not sort:
                 return 0.0
             share = sum(action in (one.cure or ()) for _, one in met) / len(met)
-            meeting = max(len(met), self._count_runs(f"exact:{exact}"))
-            others = self._count_runs(ANY_RUN) - meeting
-            return max(0, self._count_runs(sort_key(sort)) - share * meeting) / max(
+            meeting = max(len(met), self.count_runs(f"exact:{exact}"))
+            others = self.count_runs(ANY_RUN) - meeting
+            return max(0, self.count_runs(sort_key(sort)) - share * meeting) / max(
                 _FEW_RUNS, others
             )
 

@@ -86,7 +86,8 @@ class PastRun(NamedTuple):
 class Way:
     """What was done at a task in the same words: in how many runs, in how many of them it solved the
     task (`worked`), the most that it earned, and of how many more nobody knows whether they solved it
-    (`unknown`). `warning` is how it failed since it last worked.
+    (`unknown`). `warning` is how it failed since it last worked; `hands_in`: its last action ends
+    most runs, whatever their task.
     """
 
     task: str
@@ -98,6 +99,7 @@ class Way:
     earned: float = 0.0
     error: str = ""
     warning: str = ""
+    hands_in: bool = False
     last_us: int = 0
     worked_last: bool = False
 
@@ -383,7 +385,7 @@ def _say_way(way: Way, task: Task, wording: Wording) -> Draft:
     name = "this task" if task.same else name_task(way.task, wording.asked)
     head = ("" if way.is_task else f"{name} -> ") + outcome
     error = f" -> {shortened(' '.join(error.split()), _ERROR_CHARS_SHOWN)}" if error else ""
-    actions = way.actions
+    actions = way.actions[:-1] if way.hands_in else way.actions
     if not task.same:
         actions = tuple(hide_values(action, way.task, wording.asked) for action in actions)
     if not way.holds and not task.same:
