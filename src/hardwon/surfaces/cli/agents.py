@@ -200,7 +200,9 @@ def pause(
 ) -> None:
     """Keep the hooks of coding agents quiet here for a while.
 
-    What is done is recorded all the same. JSON: `until`.
+    What is done is recorded all the same.
+
+    JSON: `until`.
 
     \b
     Examples:
