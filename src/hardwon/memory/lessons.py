@@ -9,7 +9,7 @@ from typing import Final
 
 from hardwon.errors import UnknownLessonError
 from hardwon.lessons.cures import Cure, Evidence, weigh_cures
-from hardwon.lessons.keys import attempt_key, key_of_task, session_key, verdict_key
+from hardwon.lessons.keys import VERDICTS, attempt_key, key_of_task, session_key, verdict_key
 from hardwon.lessons.lesson import Lesson, Verdict, make_lesson_id
 from hardwon.lessons.teaching import (
     ANY_RUN,
@@ -63,6 +63,7 @@ class LessonFinder:
         self._project = project
         self._store = project.store
         self.count_runs = cache(self._ask_count)
+        self._like: dict[str, list[tuple[TeachingRow, Met, float]]] = {}
 
     # What is said at a moment.
 
@@ -94,6 +95,11 @@ class LessonFinder:
         return self._store.has_one_source(self._project.name, "act.all")
 
     @cached_property
+    def _is_judged(self) -> bool:
+        """Whether anybody called any lesson right or wrong here."""
+        return bool(self._store.decisions(self._project.name, VERDICTS, None, 1))
+
+    @cached_property
     def rules(self) -> RuleFinder:
         """What was laid down here."""
         return RuleFinder(self._project, self.find_verdicts)
@@ -119,12 +125,18 @@ class LessonFinder:
 
     def find_like(
         self, failure: Failure, alike_from: float = ALIKE_FROM
-    ) -> Iterator[tuple[TeachingRow, Met, float]]:
+    ) -> list[tuple[TeachingRow, Met, float]]:
         """The times that failures were met that are of the family of this one, or worded much like
         it, and how alike they are.
         """
+        return [one for one in self._search_like(failure) if one[2] >= alike_from]
+
+    def _search_like(self, failure: Failure) -> list[tuple[TeachingRow, Met, float]]:
+        """All that share anything, of which several answers need a part."""
+        if failure.exact in self._like:
+            return self._like[failure.exact]
         family = list(self.find_met("family", failure.family))
-        yield from ((row, met, 1.0) for row, met in family if met.exact != failure.exact)
+        alike = [(row, met, 1.0) for row, met in family if met.exact != failure.exact]
         known = {row.record_id for row, _ in family}
         terms = find_terms(failure.words)
         project = self._project.name
@@ -132,10 +144,13 @@ class LessonFinder:
         hits = self._store.search(project, list(terms), Filters(), _LIKE_READ_MAX)
         ids = [hit.id for hit, _ in hits if hit.id not in known]
         for row in self._store.teachings_by_id(project, ids):
-            for met in row.teaching.met:
-                like = likeness(terms, find_terms(met.words), worth)
-                if like >= alike_from and met.exact != failure.exact:
-                    yield row, met, like
+            alike += [
+                (row, met, likeness(terms, find_terms(met.words), worth))
+                for met in row.teaching.met
+                if met.exact != failure.exact
+            ]
+        self._like[failure.exact] = alike
+        return alike
 
     def find_lesson(self, beginning: str) -> Lesson:
         """The lesson whose id begins so. `UnknownLessonError` where there is none, or several."""
@@ -254,7 +269,7 @@ class LessonFinder:
 
     def find_verdicts(self, lesson_ids: Sequence[str]) -> dict[str, Verdict]:
         """What people said of these lessons. Between people, wrong stands until it is withdrawn."""
-        if not lesson_ids:
+        if not lesson_ids or not self._is_judged:
             return {}
         found = self._store.by_key(
             self._project.name,
