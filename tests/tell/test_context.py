@@ -412,14 +412,6 @@ def test_what_is_about_something_else_does_not_come_along_with_what_is_about_the
     assert line.startswith("decision: The ships in the harbour")
 
 
-def test_that_both_fail_is_no_likeness_beside_what_is_about_the_question(memory: Memory) -> None:
-    memory.remember("make deploy failed: port 5433 in use", "failure", "unknown")
-    memory.remember("Logins fail with KeyError 'id' in login.py", "failure", "unknown")
-    memory.record_fact("The invoice job needs the rates table.", "observation")
-    (line,) = said(memory, "the invoice job fails")
-    assert "rates table" in line
-
-
 class NearToEverything:
     """What a model of sentences does: one text or another is always the nearest."""
 

@@ -32,7 +32,6 @@ from hardwon.records.kinds import (
     Fact,
     Issue,
 )
-from hardwon.search.likeness import find_terms
 from hardwon.search.question import ALIKE_OF_ONE_FROM, ALIKE_REPORT_FROM, Question
 from hardwon.search.rank import Hit, Ranked
 from hardwon.search.terms import no_filters
@@ -90,7 +89,6 @@ _READ_MIN: Final = 20  # and one more for every hundred tokens
 _READ_FROM: Final = 0.3
 _RUNS_AT_TASK_MAX: Final = 60
 _SENTENCES_MAX: Final = 12
-_FAILING: Final = find_terms("fail fails failed failing failure error errors")
 _COMPARED_CHARS_MAX: Final = 600
 # How much a run is like a question that reports the very failure that it met.
 _SAME_FAILURE: Final = 0.8
@@ -384,7 +382,6 @@ class Recaller(Finder):
         half = written[: _SENTENCES_MAX // 2]
         rest = sorted(written[len(half) :], key=lambda pair: -covered[pair[1].id])
         hits = self.read_hits([*half, *rest[: _SENTENCES_MAX - len(half)]])
-        covered_by = {one.id: one.having for _, one in written}
         known = []
         for hit in hits:
             record, passage = hit.record, ""
@@ -394,8 +391,6 @@ class Recaller(Finder):
                 relevance = max(map(question.alike_to, _list_texts(record)), default=0.0)
             if not request.is_report:
                 relevance = max(relevance, covered[record.id])
-                if not question.share(covered_by[record.id] - _FAILING):
-                    relevance = 0.0  # that both fail is no likeness
             known.append(Known(record, min(relevance, NOT_THE_SAME), hit.stale, passage))
         return hits, known
 
