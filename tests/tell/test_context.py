@@ -982,3 +982,12 @@ def test_what_ends_most_runs_whatever_their_task_is_no_part_of_the_way(memory: M
     lines = said(memory, "set the value of part 3")
     assert lines[0] == "this task -> edit src/part3.py: value = 3 [worked today]"
     assert not any("finish" in line for line in lines)
+
+
+def test_few_words_of_another_command_are_not_this_error(memory: Memory) -> None:
+    steps = as_session(
+        ("./build.sh", "no luck", False), ("source env.sh", "", True), ("./build.sh", "", True)
+    )
+    memory.record_trajectory("build the shop", steps, 1.0)
+    for asked in ("./deploy.sh\nno luck", "no luck"):
+        assert not any(line.startswith("this error") for line in said(memory, asked)), asked

@@ -464,7 +464,7 @@ class Recaller(Finder):
             return []
         situation = Situation(task or action, action, failure)
         cures = [
-            replace(one, exact=one.exact or one.situation.strip() == failure.words.strip())
+            replace(one, exact=one.exact or (not action and _say_the_same(one, failure)))
             for one in self._lessons.find_solutions(situation)
             if one.helped and one.kind == "cure"
         ]
@@ -678,6 +678,14 @@ def _find_failure(runs: Sequence[PastRun], words: str) -> Failure | None:
         met = newest.teaching.met[-1]
         return Failure(met.exact, met.family, met.words, met.tells)
     return None
+
+
+def _say_the_same(cure: Lesson, failure: Failure) -> bool:
+    """Whether a cure is of a failure in these very words, where they are enough to tell it: which
+    command showed it decides where somebody names one.
+    """
+    words = failure.words.strip()
+    return len(words) >= _TELLING_CHARS and cure.situation.strip() == words
 
 
 def _split_report(text: str) -> tuple[str, str]:
