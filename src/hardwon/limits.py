@@ -1,5 +1,5 @@
-"""The bounds that a user can run into: what is refused, cut, waited for or taken where nobody says. Each has its unit
-in its name and its reason in the comment above it. What only one module needs to know stands there.
+"""The bounds that a user can run into: what is refused, cut, waited for or taken where nobody says, each a promise. Each
+has its unit in its name and its reason in the comment above it. What only one module needs to know stands there.
 """
 
 from __future__ import annotations
@@ -56,9 +56,6 @@ RECORDED_JSON_BYTES_MAX: Final = 64 * MIB
 # system's 255 bytes.
 SUMMARY_CHARS_MAX: Final = 50
 
-# How much of the content a generated summary is made of, as the BTB tree always did.
-SUMMARY_FROM_CONTENT_CHARS: Final = 30
-
 # Evidence and lesson of a mistake card are cut here, as training memory always did: they are pasted
 # into prompts.
 CARD_TEXT_CHARS_MAX: Final = 300
@@ -71,10 +68,6 @@ FILE_HASH_BYTES_MAX: Final = 256 * MIB
 # record is about shows in its first pages, and an index entry per word of a log would make the index
 # larger than the records.
 INDEXED_CHARS_MAX: Final = 20_000
-
-# One search term. Longer runs are hashes and base64, which nobody types; they are cut, so their
-# start is found.
-TERM_CHARS_MAX: Final = 64
 
 # Distinct words of a query that are looked up; the cost of a search grows with each of them.
 QUERY_TERMS_MAX: Final = 64
@@ -107,10 +100,6 @@ POSTGRES_STATEMENT_S: Final = 30 * 60
 # NAME_CHARS_MAX it has to fit into an entry of an index, which holds 2704 bytes.
 PROJECT_BYTES_MAX: Final = 200
 
-# Folders below one another in a tree of files. The standard tree has three; a mistake must not lead
-# us on forever.
-TREE_DEPTH_MAX: Final = 16
-
 # Files or rows of each sort that a report on a tree, on staleness or on an older store names. It
 # counts all of them.
 REPORTED_MAX: Final = 1_000
@@ -131,14 +120,6 @@ STEPS_LEARNED_MAX: Final = 500
 # a command line is recorded.
 ACTION_CHARS_MAX: Final = 4_000
 
-# What one trajectory teaches about the words, shapes and situations of its actions. A run of ten
-# steps has about 60.
-ACTION_LESSONS_MAX: Final = 300
-
-# What one record teaches in all: of a trajectory, three lessons of each pair, those about actions, and
-# those about what was recalled.
-LESSONS_AT_ONCE_MAX: Final = 4 * LESSONS_PER_RECORD_MAX + ACTION_LESSONS_MAX
-
 # After so many days an attempt counts half. Long enough for a team's weekly rhythm, short enough
 # that last year's release of a tool does not outvote this month's.
 HALF_LIFE_DAYS: Final = 90
@@ -153,10 +134,6 @@ PROOFS_MIN: Final = 2
 # A rule that no episode has shown for so long is retired when the memory is consolidated.
 RULE_UNUSED_DAYS: Final = 180
 
-# Rules, cards, strategies, areas or records of one sort that are weighed for one answer or one
-# consolidation: the ones seen most often, or the newest.
-CONSIDERED_MAX: Final = 500
-
 # Hits, rules, cards, patterns, strategies … in one answer. A prompt holds ten, a person reads fifty;
 # a program that wants everything uses `browse`.
 SHOWN_MAX: Final = 1_000
@@ -165,28 +142,8 @@ SHOWN_MAX: Final = 1_000
 # nobody asks for more: a screen. What is longer is counted.
 SCREEN_ITEMS: Final = 20
 
-# Ids of evidence that a rule, card, pattern or strategy names, or a tool tells for credit: enough to
-# look it up, too few to bury it.
-EVIDENCE_SHOWN_MAX: Final = 5
-
 # Episodes between two consolidations, as training memory always did.
 CONSOLIDATE_EVERY_EPISODES: Final = 20
-
-# Tasks (or errors) that one consolidation, or a question about all of them, goes through: the ones
-# seen most often.
-TASKS_CONSIDERED_MAX: Final = 50
-
-# Rules, tasks, strategies, facts, adopted stores, sessions … of one sort that are looked into one by
-# one while somebody waits, the likeliest or the newest: some milliseconds each, and more change
-# nothing of the answer.
-LOOKED_INTO_MAX: Final = 20
-
-# Rules of one task that are compared with one another for near-duplicates, or earlier fixes with an
-# issue, the newest: the time grows with them, of rules with their square.
-COMPARED_MAX: Final = 200
-
-# Issue types whose hours and weekdays are tested. Each more makes every finding less certain.
-ISSUE_TYPES_TESTED_MAX: Final = 50
 
 # Decisions of a task or the project that are in effect at once and are read for an answer.
 DECISIONS_MAX: Final = 10_000
@@ -200,10 +157,6 @@ FAILURE_TAIL_CHARS: Final = 8_000
 # One question and its whole answer: name lookup, connection, reply. Hosted models need a few
 # seconds for a short reply; who waits longer has given up.
 LLM_TIMEOUT_S: Final = 30.0
-
-# The longest wait a caller may ask for. A large model on a slow machine of one's own takes minutes,
-# not hours.
-LLM_TIMEOUT_S_MAX: Final = 3_600.0
 
 # One reply on the wire, headers included. A few rules are a few kilobytes; an endpoint must not
 # fill our memory.
@@ -223,19 +176,6 @@ CONTEXT_TOKENS_MAX: Final = 100_000
 # belong there.
 CONTEXT_LINE_CHARS_MAX: Final = 2_000
 
-# What an object says of itself in a debugger or a notebook: a list of them is read at a glance.
-REPR_CHARS_MAX: Final = 100
-
-# A similar task, as far as it is told: enough to know it again, and its action needs the room.
-EXAMPLE_TASK_CHARS_MAX: Final = 60
-
-# How much of a text becomes its vector. Most models read 512 tokens, which is about this much, and
-# pass over the rest; an average over more words is about nothing in particular.
-EMBED_TEXT_CHARS_MAX: Final = 2_000
-
-# Numbers of one vector. Large models have 4,096; a vector is kept with every record.
-EMBED_DIMENSION_MAX: Final = 8_192
-
 # Memories of one data set that is read. Twenty times the largest in use; all of them are held at
 # once.
 DATASET_MEMORIES_MAX: Final = 1_000_000
@@ -246,28 +186,6 @@ DATASET_BYTES_MAX: Final = 512 * MIB
 # A glob pattern: a dozen folders of full length and a name.
 GLOB_CHARS_MAX: Final = 2_000
 
-# Rules in a context that nothing has borne out yet, the newest: as many mistakes as training memory
-# showed. More where there are few others.
-NEW_RULES_IN_CONTEXT_MAX: Final = 3
-
-# Episodes in the log of a training memory's file, as many as training memory always kept.
-TRAINING_EPISODES_STORED: Final = 100
-
-# Rules of one task in a training memory, the newest, as it always kept them; twice as many hold for
-# all tasks.
-TRAINING_RULES_PER_TASK: Final = 10
-
-# Mistake cards of a training memory, those seen most often, as it always kept them.
-TRAINING_CARDS: Final = 30
-
-# Mistakes, and likewise successes, of a training memory, the newest. A run of 800 episodes had 11;
-# a prompt shows three.
-TRAINING_LESSONS_MAX: Final = 1_000
-
-# One text of an episode in a training memory. A prompt shows its first hundred characters; a whole
-# log belongs elsewhere.
-TRAINING_TEXT_CHARS_MAX: Final = 10_000
-
 # A training memory's file. Its scores are all kept: at some twelve bytes each, it has room for
 # millions of episodes.
 TRAINING_FILE_BYTES_MAX: Final = 256 * MIB
@@ -275,10 +193,6 @@ TRAINING_FILE_BYTES_MAX: Final = 256 * MIB
 # What is kept, or shown, of a longer text (an edit, an error, a fix that was packed away, what an
 # endpoint says) where its first sentence or two tell what it is: two lines on a screen.
 BEGINNING_CHARS: Final = 200
-
-# Strategies, or issue types, in one list of the fix-history tables, of the knowledge base and of what
-# is told of one model. A fixer reads the first few.
-FIXES_LISTED_MAX: Final = 10
 
 # Age from which on failed fixes leave the history, where nobody says how old: as fix history always
 # had it.
@@ -294,11 +208,6 @@ DAYS_MAX: Final = 36_500
 # Days that a chart or trend of fixes may span: ten years, a point for every day.
 FIX_DAYS_MAX: Final = 3_660
 
-# Strategies of each sort in the context for a fixer: for this very issue, for its type on its
-# model, for its type anywhere, and those that are not to be repeated. A fixer tries one at a time,
-# and the likeliest comes first.
-FIXES_IN_CONTEXT_MAX: Final = 3
-
 # All texts of one recorded attempt. At six bytes a character, the most that JSON takes, they stay
 # within one record.
 FIX_CHARS_MAX: Final = 400_000
@@ -306,10 +215,6 @@ FIX_CHARS_MAX: Final = 400_000
 # The budget of a fixer's context where the caller names none: a page. A fixer is asked once for an
 # issue, and counted generously these are some five hundred tokens of a model's own.
 FIX_CONTEXT_TOKENS: Final = 1_000
-
-# How long a command that has ended waits for its attempt to be recorded, where others write:
-# whoever ran it waits as well.
-RUN_RECORD_S: Final = 20.0
 
 # A hook of an agent gives up after so long, whatever holds it up: the agent waits for it before and
 # after every command.
@@ -322,10 +227,6 @@ AGENT_HOOK_INPUT_BYTES_MAX: Final = 16 * MIB
 # A session that nothing was heard of for so long is over: a night's rest.
 AGENT_SESSION_IDLE_S: Final = 6 * 3_600
 
-# An agent's settings file, or a script that may be an older design's. Those that people write have
-# some kilobytes.
-AGENT_SETTINGS_BYTES_MAX: Final = MIB
-
 # Longest path of a related file that is looked at. Real checkouts stay far below; file systems
 # refuse more than 4,096.
 PATH_CHARS_MAX: Final = 1_024
@@ -333,20 +234,9 @@ PATH_CHARS_MAX: Final = 1_024
 # How long the end of a test run, or a commit, waits for other writers. A person waits for it.
 FEEDBACK_WAIT_MS: Final = 2_000
 
-# A git hook gives up after so long, whatever holds it up. Who commits does not wait for a memory.
-HOOK_S_MAX: Final = 5.0
-
-# Related files, names and actions in words that a process makes once for all records that have them:
-# all of them take a few megabytes at most.
-MADE_ONCE_MAX: Final = 1_024
-
 # Attempts of one author that count for, or against, what they recalled: more would let one agent
 # lift what it likes.
 VOTES_OF_AUTHOR_MAX: Final = 3
-
-# Strategies, the best first, among which room is shared out between their authors. Who fills all of
-# them hides the others, and still gets no more than its share.
-SHARED_OUT_OF_MAX: Final = 300
 
 # Tokens of one memory. A team has tens; thousands would be one for every run, which nobody could
 # look through.
@@ -370,23 +260,12 @@ PAGE_RECORDS: Final = 50
 # Records on a page at most. A record may have a megabyte; most have two kilobytes.
 PAGE_RECORDS_MAX: Final = 500
 
-# Projects that a server has open at a time, with some connections each. Those that nobody uses are
-# closed first.
-MEMORIES_OPEN_MAX: Final = 64
-
 # Requests of one caller per second where the operator sets no other figure: more than a busy team
 # of agents sends, and less than keeps a server from answering others.
 REQUESTS_PER_S: Final = 500.0
 
-# How long a client waits for one answer: longer than a server waits for other writers.
-CLIENT_TIMEOUT_S: Final = 30.0
-
 # Where `hardwon serve` listens where nobody says: a number that no known service has.
 SERVE_PORT: Final = 7433
-
-# Requests that are carried out at a time; the others wait their turn. SQLite takes one writer, and
-# readers are quick.
-SERVE_THREADS: Final = 16
 
 # Exports, imports and backups under way; more are told to come again. Each takes room on the disk
 # until its reader has all of it, and half of the threads are left for those who ask something
@@ -408,13 +287,6 @@ IMPORT_BYTES_MAX: Final = 512 * MIB
 # of what is between refuses those.
 QUERY_TEXT_CHARS_MAX: Final = 4_000
 
-# Parameters in a query; no operation has half as many.
-QUERY_FIELDS_MAX: Final = 64
-
-# How long a server that was told to end waits for what it has taken on. Supervisors kill after 30
-# to 90 seconds.
-SHUTDOWN_S_MAX: Final = 30
-
 # A browser that asked for nothing for so long is signed out: a working day.
 WEB_SESSION_IDLE_S: Final = 8 * 3_600
 
@@ -431,19 +303,5 @@ TOOL_RESULT_CHARS_MAX: Final = 40_000
 # The text of one tool call beside it: some screens.
 TOOL_TEXT_CHARS_MAX: Final = 12_000
 
-# One resource as JSON. A reader asked for this very one, and nearly every record fits whole; most
-# have two kilobytes.
-RESOURCE_CHARS_MAX: Final = 200_000
-
 # One request over HTTP. A record of RECORD_BYTES_MAX fits, escaped and with what is around it.
 MCP_BODY_BYTES_MAX: Final = 8 * MIB
-
-# Files of one failure, or of one stale record, that are named: a test's own and the last ones of its
-# traceback. Deeper frames are a framework's, not the cause.
-FILES_NAMED_MAX: Final = 10
-
-# Records on one page of the search, where nobody asks for more.
-WEB_RESULTS: Final = 20
-
-# Records on one page of the search.
-WEB_RESULTS_MAX: Final = 100

@@ -23,7 +23,7 @@ from cases import examples
 from checkouts import new_repository
 from command_line import at_once
 from hardwon import Memory, limits
-from hardwon.capture.agent_settings import LAYOUTS, AgentSettings
+from hardwon.capture.agent_settings import AGENT_SETTINGS_BYTES_MAX, LAYOUTS, AgentSettings
 from hardwon.capture.agents import Manner, respond
 from hardwon.records.kinds import Trajectory
 
@@ -505,7 +505,7 @@ def test_what_others_set_stays(project: Path) -> None:
         ('{"hooks": []}', "hooks are no object"),
         ('{"hooks": {"PreToolUse": {}}}', "hooks.PreToolUse is no list"),
         ("[" * 100_000, "not plain JSON"),
-        (" " * (limits.AGENT_SETTINGS_BYTES_MAX + 1), "larger than"),
+        (" " * (AGENT_SETTINGS_BYTES_MAX + 1), "larger than"),
     ],
     ids=lambda given: given[:20],
 )

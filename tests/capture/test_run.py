@@ -357,7 +357,7 @@ def test_a_memory_that_is_locked_holds_nothing_up() -> None:
     lock.execute("BEGIN IMMEDIATE")
     began = time.monotonic()
     code = (
-        "from hardwon import limits; limits.RUN_RECORD_S = 0.5; import sys; from "
+        "from hardwon.surfaces.cli import agents; agents.RUN_RECORD_S = 0.5; import sys; from "
         "hardwon.surfaces.cli.main import main;"
         "sys.argv = ['hardwon', 'run', '--', 'sh', '-c', 'echo out; exit 6']; main()"
     )

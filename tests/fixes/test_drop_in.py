@@ -14,7 +14,7 @@ import pytest
 
 import warm
 from command_line import ROOT, answered, at_once, refused
-from hardwon import limits
+from hardwon.capture.agent_settings import AGENT_SETTINGS_BYTES_MAX
 from hardwon.fixes.ai_memory import AIMemory
 from hardwon.surfaces.cli import drop_in
 
@@ -175,4 +175,4 @@ def test_the_folder_for_pythonpath_has_the_same(tmp_path: Path) -> None:
     done = run(sys.executable, "-W", "error", "fix.py", cwd=tmp_path)
     assert (done.returncode, done.stdout) == (0, "1\n"), done.stderr
     assert drop_in.write_module("memory.sh") == (ROOT / "drop_in" / "memory.sh").read_bytes()
-    assert limits.AGENT_SETTINGS_BYTES_MAX > 20_000
+    assert AGENT_SETTINGS_BYTES_MAX > 20_000

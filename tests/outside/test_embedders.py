@@ -20,11 +20,13 @@ import pytest
 
 from cases import each
 from embedding_server import PATH, FakeEmbeddings, item, vector_of
-from hardwon import HardwonError, limits
+from hardwon import HardwonError
 from hardwon.errors import EmbeddingError, InvalidInputError, MissingExtraError
 from hardwon.outside.embedders import (
     _EMBED_MODEL_TEXTS,
     EMBED_BATCH_TEXTS,
+    EMBED_DIMENSION_MAX,
+    EMBED_TEXT_CHARS_MAX,
     FASTEMBED_MODEL,
     CallableEmbedder,
     Embedder,
@@ -71,7 +73,7 @@ def test_texts_come_in_batches_and_cut() -> None:
     texts = [f"{number:03}" + "x" * 5000 for number in range(2 * EMBED_BATCH_TEXTS + 1)]
     vectors = as_vectors(calling(embed), texts)
     assert [len(batch) for batch in seen] == [EMBED_BATCH_TEXTS, EMBED_BATCH_TEXTS, 1]
-    assert {len(text) for batch in seen for text in batch} == {limits.EMBED_TEXT_CHARS_MAX}
+    assert {len(text) for batch in seen for text in batch} == {EMBED_TEXT_CHARS_MAX}
     assert np.allclose(vectors[:, 0] / vectors[:, 1], range(len(texts)), rtol=1e-5)
 
 
@@ -334,7 +336,7 @@ def test_blank_texts_are_not_sent(server: FakeEmbeddings) -> None:
     assert len(server.asked) == 1
 
 
-@each(("dimension", "per_request"), [(4, 32), (1536, 16), (limits.EMBED_DIMENSION_MAX, 3)])
+@each(("dimension", "per_request"), [(4, 32), (1536, 16), (EMBED_DIMENSION_MAX, 3)])
 def test_as_many_texts_at_once_as_fit_a_reply(dimension: int, per_request: int) -> None:
     number = -1.2345678901234567e-05  # as long as they get
     with FakeEmbeddings(dimension=dimension) as server:

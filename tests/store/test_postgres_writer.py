@@ -18,7 +18,8 @@ import plausible
 from engines import own_database, own_login, schema_of, wrong_with
 from hardwon import Episode, Fact, Memory, Metadata, Trajectory
 from hardwon.errors import ForbiddenError
-from hardwon.limits import LESSONS_AT_ONCE_MAX, VOTES_OF_AUTHOR_MAX
+from hardwon.lessons.tallies import LESSONS_AT_ONCE_MAX
+from hardwon.limits import VOTES_OF_AUTHOR_MAX
 from hardwon.records.fields import new_id
 from hardwon.records.kinds import AnyRecord, Event, Source, Validation
 from hardwon.search.terms import Filters

@@ -103,7 +103,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     with ExitStack() as open_:
         # long lists are many rows of one sort, and axe-core looks at each of them for long
         patch = open_.enter_context(pytest.MonkeyPatch.context())
-        patch.setattr("hardwon.limits.WEB_RESULTS", 8)
+        patch.setattr("hardwon.surfaces.web.records.WEB_RESULTS", 8)
         patch.setattr(overview, "_SHOWN", 5)
         patch.setattr(learning, "_STRATEGIES", 4)
         for name in ("_LESSONS_SHOWN", "_RULES_SHOWN", "_CARDS_SHOWN"):

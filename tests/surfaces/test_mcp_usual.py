@@ -13,7 +13,8 @@ import pytest
 from mcp import Client, MCPError
 from opentelemetry import trace
 
-from hardwon import Memory, limits
+from hardwon import Memory
+from hardwon.lessons.evidence import EVIDENCE_SHOWN_MAX
 from hardwon.surfaces.gate import Ask, Gate
 from hardwon.surfaces.mcp.reading import SCHEME
 from hardwon.surfaces.mcp.server import LISTS_FRESH_MS, make_server
@@ -107,7 +108,7 @@ def test_before_and_after_are_all_that_an_agent_needs(tmp_path: Path, mode: str)
                 known = await client.call_tool("before", asked)
                 assert FIXED["action"] in text_of(known), asked
                 ids = known.structured_content["ids"]
-                assert 0 < len(ids) <= limits.EVIDENCE_SHOWN_MAX
+                assert 0 < len(ids) <= EVIDENCE_SHOWN_MAX
                 assert text_of(known).endswith(f"For `recalled`: {', '.join(ids)}")
             again = await client.call_tool("after", {**FIXED, "recalled": ids})
             (kept,) = again.structured_content["ids"]

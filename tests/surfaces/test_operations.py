@@ -17,10 +17,10 @@ import pytest
 import hardwon
 from command_line import COMMANDS
 from generating.here_alone import HERE_ALONE
-from hardwon import Client, Memory, limits
+from hardwon import Client, Memory
 from hardwon.errors import ForbiddenError, InvalidInputError, TooManyRequestsError
 from hardwon.memory.project import Noun
-from hardwon.surfaces import arguments
+from hardwon.surfaces import arguments, gate
 from hardwon.surfaces.gate import Gate
 from hardwon.surfaces.operations import OPERATIONS, Operation
 from hardwon.surfaces.shapes import json_bytes, jsonable, make_schema, parse
@@ -284,7 +284,7 @@ def test_who_asks_too_often_waits(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 def test_memories_that_nobody_uses_are_closed_when_there_are_many(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(limits, "MEMORIES_OPEN_MAX", 2)
+    monkeypatch.setattr(gate, "MEMORIES_OPEN_MAX", 2)
     opened: dict[str, Memory] = {}
 
     def open_memory(project: str) -> Memory:

@@ -23,7 +23,6 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from cases import each, examples
-from hardwon import limits
 from hardwon.errors import InvalidInputError
 from hardwon.training import functions as door
 from hardwon.training.functions import (
@@ -36,7 +35,7 @@ from hardwon.training.functions import (
     record_episode,
     save_agent_memory,
 )
-from hardwon.training.shape import UNSAVED_MAX
+from hardwon.training.shape import TRAINING_LESSONS_MAX, TRAINING_TEXT_CHARS_MAX, UNSAVED_MAX
 from training_model import DOCUMENTS, EPISODES, ROOT, TASKS, Model, documented, untimed
 
 USAGE = {
@@ -226,21 +225,21 @@ def test_nothing_is_shown_of_what_is_not_asked_for() -> None:
 
 def test_scores_and_tasks_are_all_kept_and_lists_and_texts_are_bounded() -> None:
     memory, model, rng = new_agent_memory(), Model(), random.Random(3)
-    for number in range(limits.TRAINING_LESSONS_MAX + 500):
+    for number in range(TRAINING_LESSONS_MAX + 500):
         lessons = {"mistakes": [f"m{number}"], "successes": [f"s{number}"]}
         episode = {"task_id": rng.choice(["a", "b", str(number)]), "score": rng.random(), **lessons}
         record_episode(memory, episode)
         model.record(episode)
     assert memory["score_history"] == model.as_dict()["score_history"]
     assert memory_summary(memory)["scores_by_task"] == model.summary()["scores_by_task"]
-    assert len(memory["mistakes"]) == len(memory["successes"]) == limits.TRAINING_LESSONS_MAX
-    assert memory["mistakes"][-1] == f"m{limits.TRAINING_LESSONS_MAX + 499}"
+    assert len(memory["mistakes"]) == len(memory["successes"]) == TRAINING_LESSONS_MAX
+    assert memory["mistakes"][-1] == f"m{TRAINING_LESSONS_MAX + 499}"
     assert len(memory["episode_log"]) == UNSAVED_MAX
 
 
 # --- input ---
 
-LONG = "x" * (limits.TRAINING_TEXT_CHARS_MAX + 1)
+LONG = "x" * (TRAINING_TEXT_CHARS_MAX + 1)
 
 
 class Tensor:

@@ -20,7 +20,7 @@ from hardwon.training.functions import (
     record_episode,
     save_agent_memory,
 )
-from hardwon.training.shape import AgentMemory
+from hardwon.training.shape import TRAINING_TEXT_CHARS_MAX, AgentMemory
 from llm_server import FakeLlm
 
 SECRET = "gh" + "p_" + "aB3dE5fG7hJ9kL1mN3pQ5rS7tU9vW1xY3zA5"
@@ -78,7 +78,7 @@ def test_values_of_cards_are_searched_by_the_names_inside(path: Path) -> None:
 @pytest.mark.parametrize(
     ("field", "limit"),
     [
-        ("trajectory_summary", limits.TRAINING_TEXT_CHARS_MAX),
+        ("trajectory_summary", TRAINING_TEXT_CHARS_MAX),
         ("evidence", limits.CARD_TEXT_CHARS_MAX),
         ("lesson", limits.CARD_TEXT_CHARS_MAX),
     ],

@@ -32,6 +32,10 @@ from hardwon import limits
 from hardwon.errors import PlaceError
 from hardwon.outside import files
 
+# An agent's settings file, or a script that may be an older design's. Those that people write have
+# some kilobytes.
+AGENT_SETTINGS_BYTES_MAX: Final = limits.MIB
+
 # After so long the agent ends the hook: longer than the hook takes to end itself, on a machine that
 # is busy.
 AGENT_HOOK_TIMEOUT_S: Final = 10
@@ -225,7 +229,7 @@ class AgentSettings:
 
     def status(self) -> list[AgentHook]:
         """One hook for each event."""
-        settings, _ = read(self.path, limits.AGENT_SETTINGS_BYTES_MAX)
+        settings, _ = read(self.path, AGENT_SETTINGS_BYTES_MAX)
         commands = {
             event: entry["command"] for event, entry in reversed(list(self._ours(settings)))
         }
@@ -236,7 +240,7 @@ class AgentSettings:
 
     def install(self, command: str) -> bool:
         """Puts the command there for every event; False where all of it was there already."""
-        settings, text = read(self.path, limits.AGENT_SETTINGS_BYTES_MAX)
+        settings, text = read(self.path, AGENT_SETTINGS_BYTES_MAX)
         changed = self._add(settings, command)
         if changed:
             write(self.path, settings, text)
@@ -244,7 +248,7 @@ class AgentSettings:
 
     def plan(self, command: str) -> str:
         """What `install` would make of the file."""
-        settings, text = read(self.path, limits.AGENT_SETTINGS_BYTES_MAX)
+        settings, text = read(self.path, AGENT_SETTINGS_BYTES_MAX)
         return render(settings, text) if self._add(settings, command) else text
 
     def remove(self) -> bool:
@@ -252,7 +256,7 @@ class AgentSettings:
         nothing is left goes too.
         """
         path = self.path
-        settings, text = read(path, limits.AGENT_SETTINGS_BYTES_MAX)
+        settings, text = read(path, AGENT_SETTINGS_BYTES_MAX)
         if not any(self._ours(settings)):
             return False
         hooks = settings["hooks"]

@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from hardwon import limits
+from hardwon.capture.agent_settings import AGENT_SETTINGS_BYTES_MAX
 from hardwon.memory import Memory
 from hardwon.memory.project import Change
 from hardwon.memory.record import make
@@ -45,6 +46,9 @@ AGENT_SESSION_TOLD_MAX: Final = 500
 
 # What is left of a session whose memory nobody opens any more goes after so long.
 AGENT_SESSION_KEPT_S: Final = 30 * 86_400
+
+# Sessions that are looked into, to end them, while somebody waits.
+_SESSIONS_AT_ONCE_MAX: Final = 20
 
 TAG: Final = "session"
 
@@ -197,7 +201,7 @@ def open_session(
 def end_idle_sessions(memory: Memory) -> None:
     """Sessions with this memory that nobody told the end of: the agent was killed, or does not tell."""
     waiting = sorted(_folder().glob("*.json"), key=lambda path: path.stat().st_mtime)
-    for path in waiting[: limits.LOOKED_INTO_MAX]:
+    for path in waiting[:_SESSIONS_AT_ONCE_MAX]:
         with suppress(FileNotFoundError):
             idle_s = time.time() - path.stat().st_mtime
             if idle_s < limits.AGENT_SESSION_IDLE_S:
@@ -230,5 +234,5 @@ def _lock(path: Path) -> Iterator[tuple[Any, dict[str, Any]]]:
     with open(path, "a+b", buffering=0, opener=opener) as file:  # a Path takes no opener
         fcntl.flock(file, fcntl.LOCK_EX)
         file.seek(0)
-        kept = read_json(file.read(limits.AGENT_SETTINGS_BYTES_MAX))
+        kept = read_json(file.read(AGENT_SETTINGS_BYTES_MAX))
         yield file, kept if isinstance(kept, dict) else {}

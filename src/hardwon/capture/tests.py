@@ -101,6 +101,11 @@ _ATTEMPT_DAYS_MAX: Final = 7
 VERIFIED_PER_TEST_MAX: Final = 5
 # Records that one run vouches for, or one commit publishes.
 _VERIFIED_PER_RUN_MAX: Final = 50
+# Records that a test looks through for what it is about, the newest.
+_RECENT_RECORDS_MAX: Final = 500
+# Files of one failure that are named: a test's own and the last ones of its traceback. Deeper frames
+# are a framework's, not the cause.
+_FILES_NAMED_MAX: Final = 10
 # One that a clock of another year dated would hide all that come after it.
 _AHEAD_US_MAX: Final = 3_600_000_000
 
@@ -519,7 +524,7 @@ class _TestRun:
             "timestamp": at,
             "tags": [PYTEST, *([f"task:{self._task}"] if self._task else [])],
             "related_files": [file for file in dict.fromkeys(hashable) if file.isprintable()][
-                : limits.FILES_NAMED_MAX
+                :_FILES_NAMED_MAX
             ],
         } | ({"failure_hash": failure} if failure else {})
         metadata = make_metadata(envelope, at, self._project.root, self._project.place.path)
@@ -637,7 +642,7 @@ def failing_tests(project: Project) -> list[str]:
 
 
 def _newest(project: Project, asked: Filters, is_wanted: Callable[[Record], bool]) -> list[Claim]:
-    most = limits.CONSIDERED_MAX
+    most = _RECENT_RECORDS_MAX
     return [
         Claim(
             record,
@@ -806,4 +811,4 @@ def _files(name: str, text: str, folder: Path, inside: Path) -> list[str]:
             part in _NOT_OURS or part.startswith(".") for part in path.relative_to(inside).parts
         )
     ]
-    return ours[: limits.FILES_NAMED_MAX]
+    return ours[:_FILES_NAMED_MAX]

@@ -44,6 +44,7 @@ from hardwon.fixes.rows import FixRow
 from hardwon.fixes.tables import KNOWN_NAMES_MAX
 from hardwon.lessons.issues import fix_history_signature
 from hardwon.memory import Clock, Memory
+from hardwon.memory.fix_lessons import FIXES_LISTED_MAX
 from hardwon.memory.results import CleanedUp, Compressed
 from hardwon.outside import files
 from hardwon.outside.locations import DEFAULT_PROJECT, check_path
@@ -206,7 +207,7 @@ class AIMemory(AbstractContextManager["AIMemory"]):
     def get_model_insights(self, model_name: str) -> dict[str, Any]:
         """How fixes went on a model, its common issues, what helped, and the newest attempts."""
         insights = self.memory.model_insights(model_name)
-        most, odds = limits.FIXES_LISTED_MAX, insights.odds
+        most, odds = FIXES_LISTED_MAX, insights.odds
         issues = (name for name, _ in insights.common_issues[:most])
         helped = (
             " && ".join(fix.fix_commands) or fix.analysis for fix in insights.effective_fixes[:most]

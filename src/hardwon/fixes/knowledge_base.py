@@ -30,6 +30,7 @@ from hardwon.errors import HardwonError, InvalidInputError, PlaceError
 from hardwon.fixes.tables import CountedStrategy, FixKnowledge
 from hardwon.lessons.adopted import FIX_HISTORY
 from hardwon.memory import Memory
+from hardwon.memory.tallies import LOOKED_INTO_MAX
 from hardwon.outside import files
 from hardwon.outside.files import LockedFile, lock_file
 from hardwon.records.fields import check_json, check_that, derived_id, read_json
@@ -378,7 +379,7 @@ class KnowledgeFile:
             stored = joined(_told_in(record), stored)
         self._given = learned_knowledge(self._learned())
         others = [record for record in adopted if record not in own]
-        for record in others[: limits.LOOKED_INTO_MAX]:
+        for record in others[:LOOKED_INTO_MAX]:
             self._given = joined(_told_in(record), self._given)
         added = merged(self._saved, here, stored)
         self._show(added)

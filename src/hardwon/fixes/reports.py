@@ -21,6 +21,7 @@ from hardwon.lessons.chance import UNLIKELY_BELOW, at_least
 from hardwon.lessons.counts import APPLIED, SUCCEEDED
 from hardwon.lessons.fix_odds import add_up
 from hardwon.lessons.keys import BETWEEN_NAMES
+from hardwon.memory.fix_lessons import ISSUE_TYPES_TESTED_MAX
 from hardwon.memory.project import Group
 from hardwon.outside.locations import DEFAULT_PROJECT
 from hardwon.records.fields import check_all, check_limit, check_text, check_whole_number
@@ -257,7 +258,7 @@ class Fixes(Group):
         least likely first.
         """
         project, known = self._project, self._project.knowledge
-        types = project.store.most_counted(project.name, "fix.type", limits.ISSUE_TYPES_TESTED_MAX)
+        types = project.store.most_counted(project.name, "fix.type", ISSUE_TYPES_TESTED_MAX)
         return temporal_patterns({name: known.daily("fix.hour", name) for name in types})
 
     def strategies(self, issue_type: str, limit: int = 10) -> list[Strategy]:
@@ -306,7 +307,7 @@ class Fixes(Group):
         `days`; the surest first.
         """
         today = self._project.today
-        by_type = self._days_of("fix.type", limits.ISSUE_TYPES_TESTED_MAX, days, today)
+        by_type = self._days_of("fix.type", ISSUE_TYPES_TESTED_MAX, days, today)
         all_days = self._days_of("fix", 1, days, today).values()
         first = min((min(counts) for counts in all_days), default=today)
         days_of = {name: days_between(counts, first, today) for name, counts in by_type.items()}

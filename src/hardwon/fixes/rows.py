@@ -11,6 +11,7 @@ from typing import Any, Final, NamedTuple
 from hardwon import limits
 from hardwon.lessons.counts import level_of_fix
 from hardwon.lessons.issues import document_signature, name_pattern, strategy_key
+from hardwon.memory.fix_lessons import FIXES_LISTED_MAX
 from hardwon.records.kinds import Cleaned, Fix, Record
 
 _NO_SYSTEM_INFO: Final = "{}"
@@ -96,7 +97,7 @@ def did(fields: Mapping[str, Any]) -> tuple[list[str], str]:
     """
     most = limits.LESSON_CHARS_MAX
     cut = (" ".join(command.split())[:most] for command in fields.get("fix_commands", ()))
-    commands = list(islice(filter(None, cut), limits.FIXES_LISTED_MAX))
+    commands = list(islice(filter(None, cut), FIXES_LISTED_MAX))
     return commands, "" if commands else " ".join(fields.get("analysis", "").split())[:most]
 
 

@@ -32,7 +32,9 @@ from hardwon.lessons.fix_odds import ATTEMPTS_OF_FULL_CONFIDENCE
 from hardwon.lessons.issues import signature_keys
 from hardwon.lessons.keys import exact_key
 from hardwon.lessons.sources import share_out
+from hardwon.memory.fix_lessons import FIXES_LISTED_MAX
 from hardwon.memory.project import batches
+from hardwon.memory.tallies import LOOKED_INTO_MAX
 from hardwon.outside.locations import DEFAULT_PROJECT
 from hardwon.records.fields import check_limit, check_time, from_us
 from hardwon.records.kinds import VOUCHED_STATUSES, Decision, Issue, Record
@@ -40,6 +42,10 @@ from hardwon.store.base import Kept, Listener, Store
 from hardwon.store.query import FIXES, is_packed, original_of, rolled_back_authors, unpack
 from hardwon.store.types import Row, Session, Stored
 from hardwon.text.terms import canonical
+
+# Strategies, the best first, among which room is shared out between their authors. Who fills all of
+# them hides the others, and still gets no more than its share.
+SHARED_OUT_OF_MAX: Final = 300
 
 # Issue types, models and patterns in the knowledge base, and models in an export of insights: those
 # met most often. Both are read whole.
@@ -322,7 +328,7 @@ class FixTables(Listener):
     # --- what is said about them ---
 
     def _best_fix(self, pattern: str) -> str | None:
-        for strategy, _, verified in self._top("pattern", pattern, limits.LOOKED_INTO_MAX):
+        for strategy, _, verified in self._top("pattern", pattern, LOOKED_INTO_MAX):
             if words := self._words_of(strategy):
                 best = {"fix_commands": words[0], "analysis": words[1], "verified": verified}
                 return json.dumps(best, ensure_ascii=False)
@@ -340,7 +346,7 @@ class FixTables(Listener):
             self._run(f"DELETE FROM {table} WHERE model_name = ?", (model,))
             return
         issues = json.dumps([issue for issue, _, _ in self._issues_of(model)], ensure_ascii=False)
-        helped = self._in_words(self._top("model", model, limits.LOOKED_INTO_MAX))
+        helped = self._in_words(self._top("model", model, LOOKED_INTO_MAX))
         fixes = json.dumps([strategy.text for strategy in helped], ensure_ascii=False)
         last_updated = "max(last_updated, ?6)"
         if at is None:
@@ -368,7 +374,7 @@ class FixTables(Listener):
 
     def _issues_of(self, model: str) -> list[CountedItem]:
         wanted = "true ORDER BY attempts DESC, item"
-        return self._items("issue", model, wanted, limits.FIXES_LISTED_MAX)
+        return self._items("issue", model, wanted, FIXES_LISTED_MAX)
 
     def _items(self, scope: str, key: str, wanted: str, limit: int) -> list[CountedItem]:
         found = f"SELECT item, attempts, verified FROM {self._prefix}fix_count"
@@ -381,7 +387,7 @@ class FixTables(Listener):
             for strategy, attempts, verified in found
             if (words := self._words_of(strategy)) and (text := strategy_text(*words))
         )
-        return list(islice(worded, limits.FIXES_LISTED_MAX))
+        return list(islice(worded, FIXES_LISTED_MAX))
 
     def _words_of(self, strategy: str) -> tuple[list[str], str] | None:
         """The commands, else the analysis, of the newest fix that did this."""
@@ -426,9 +432,9 @@ class FixTables(Listener):
         )
         authors: int = self._run(sql, (f"fix.{scope}", key)).get
         if authors <= 1:
-            return self._in_words(self._top(scope, key, limits.LOOKED_INTO_MAX, failed=failed))
-        found = self._top(scope, key, limits.SHARED_OUT_OF_MAX, failed=failed)
-        most = limits.FIXES_LISTED_MAX
+            return self._in_words(self._top(scope, key, LOOKED_INTO_MAX, failed=failed))
+        found = self._top(scope, key, SHARED_OUT_OF_MAX, failed=failed)
+        most = FIXES_LISTED_MAX
         shared = share_out(found, lambda item: self._only_source(item[0]), most, authors)
         return self._in_words(shared)
 

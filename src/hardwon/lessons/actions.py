@@ -20,7 +20,11 @@ from hardwon.runs.shapes import Outcome
 from hardwon.runs.steps import read_steps
 from hardwon.text.failures import Failure
 from hardwon.text.programs import only_looks
-from hardwon.text.terms import key_of, same_action
+from hardwon.text.terms import TERM_CHARS_MAX, key_of, same_action
+
+# What one trajectory teaches about the words, shapes and situations of its actions. A run of ten
+# steps has about 60.
+ACTION_LESSONS_MAX: Final = 300
 
 # How a step turned out. `DONE`: it worked in a run of which nobody knows whether it solved its task.
 # `QUIET`: nobody called it failed, and it shows no known error; `LEFT`: the same in such a run.
@@ -72,7 +76,7 @@ class Levels(NamedTuple):
 def find_words(text: str) -> list[str]:
     """The distinct names and words of a text, in lower case."""
     words = dict.fromkeys(_WORD.findall(text[: limits.ACTION_CHARS_MAX].lower()))
-    return [word[: limits.TERM_CHARS_MAX] for word in words]
+    return [word[:TERM_CHARS_MAX] for word in words]
 
 
 def find_action_words(action: str) -> list[str]:
@@ -97,14 +101,14 @@ def find_kinds(action: str) -> list[str]:
     program = _PROGRAM.match(text)
     if program is None:
         return []
-    first = program.group()[: limits.TERM_CHARS_MAX]
+    first = program.group()[:TERM_CHARS_MAX]
     if first.startswith("<"):
         return [first]
     if "\n" in text:
         return ["several lines"]
     rest = text[program.end() :].split(maxsplit=1)
     if rest and _SUBCOMMAND.fullmatch(rest[0]):
-        return [first, f"{first} {rest[0][: limits.TERM_CHARS_MAX]}"]
+        return [first, f"{first} {rest[0][:TERM_CHARS_MAX]}"]
     return [first]
 
 
@@ -268,10 +272,10 @@ def count_actions(trajectory: Trajectory) -> list[tuple[Level, int]]:
         words = [word for word in levels.words if not blamed or word.which in blamed]
         counts |= dict.fromkeys((level, outcome) for level in (*levels.named.values(), *words))
         distinct.add((levels.named["exact"].which, outcome))
-        if len(counts) >= limits.ACTION_LESSONS_MAX:
+        if len(counts) >= ACTION_LESSONS_MAX:
             break
     single = [(EACH, outcome) for _, outcome in sorted(distinct)]
-    return [*list(counts)[: limits.ACTION_LESSONS_MAX], *single]
+    return [*list(counts)[:ACTION_LESSONS_MAX], *single]
 
 
 def _find_level(trajectory: Trajectory, solves: bool, outcome: Outcome) -> int:

@@ -7,12 +7,16 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from hardwon import limits
 from hardwon.lessons.counts import LEVELS, MILLIONTHS, Tally
 from hardwon.lessons.sources import Votes, age_weight, fair_parts
 from hardwon.records.kinds import OWN_HISTORY
+
+# Ids of evidence that a rule, card, pattern or strategy names, or a tool tells for credit: enough to
+# look it up, too few to bury it.
+EVIDENCE_SHOWN_MAX: Final = 5
 
 N = TypeVar("N", int, float)
 
@@ -129,7 +133,7 @@ class Evidence:
         order of arrival.
         """
         newest = sorted(set(self.newest), reverse=True)
-        return [record_id for _, record_id in newest[: limits.EVIDENCE_SHOWN_MAX]]
+        return [record_id for _, record_id in newest[:EVIDENCE_SHOWN_MAX]]
 
     @property
     def sample_ids(self) -> list[str]:
@@ -148,7 +152,7 @@ class Evidence:
         )
         records = list(dict.fromkeys(tally.last_id for tally in best_first))
         claims = sorted(self.claims, key=lambda claim: (claim.last_us, claim.last_id), reverse=True)
-        return [*records[: limits.EVIDENCE_SHOWN_MAX], *(claim.last_id for claim in claims)]
+        return [*records[:EVIDENCE_SHOWN_MAX], *(claim.last_id for claim in claims)]
 
     def weight(self, today: int) -> float:
         """Records, and whoever claims it for one, all counting less as they age."""

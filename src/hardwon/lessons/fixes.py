@@ -13,7 +13,7 @@ from typing import Final, Literal, NamedTuple
 
 from hardwon import limits
 from hardwon.lessons.chance import UNLIKELY_BELOW, at_least
-from hardwon.lessons.evidence import Evidence
+from hardwon.lessons.evidence import EVIDENCE_SHOWN_MAX, Evidence
 from hardwon.lessons.fix_odds import (
     FIRST_GUESS,
     NOTHING,
@@ -204,4 +204,4 @@ def note_performance(
                 f"{issue_type} is fixed {word} on {model} than on other models: {here.verified} of "
                 f"{here.attempts} attempts against {verified} of {others}"
             )
-    return tuple(notes[: limits.EVIDENCE_SHOWN_MAX])
+    return tuple(notes[:EVIDENCE_SHOWN_MAX])

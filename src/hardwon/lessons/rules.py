@@ -13,13 +13,14 @@ from typing import Any, Final, Literal
 from hardwon import limits
 from hardwon.lessons.chance import at_least
 from hardwon.lessons.counts import level_of_score
-from hardwon.lessons.evidence import Evidence
+from hardwon.lessons.evidence import EVIDENCE_SHOWN_MAX, Evidence
 from hardwon.lessons.keys import BETWEEN_NAMES, card_key, rule_key
 from hardwon.lessons.sources import by_turns
 from hardwon.records.fields import Tabular, from_us
 from hardwon.records.kinds import (
     BAD_SCORE_BELOW,
     GOOD_SCORE,
+    REPR_CHARS_MAX,
     Decision,
     Episode,
     MistakeCard,
@@ -76,7 +77,7 @@ class Rule(Tabular):
         return {name: getattr(self, name) for name in shown.split()}
 
     def __repr__(self) -> str:
-        return f"<Rule {self.state}, {self.kind}: {self.text[: limits.REPR_CHARS_MAX]}>"
+        return f"<Rule {self.state}, {self.kind}: {self.text[:REPR_CHARS_MAX]}>"
 
     def __str__(self) -> str:
         return _MARKS[self.kind] + self.text
@@ -313,7 +314,7 @@ def make_written_rule(decision: Decision, *, tainted: bool, trust: Status) -> Ru
         mean_score=None,
         first_seen=at.date(),
         last_seen=at,
-        evidence=tuple(decision.evidence[-limits.EVIDENCE_SHOWN_MAX :]),
+        evidence=tuple(decision.evidence[-EVIDENCE_SHOWN_MAX:]),
         trust=trust,
     )
 

@@ -12,12 +12,15 @@ from datetime import date, datetime
 from statistics import fmean
 from typing import Any, Final, Literal, NamedTuple
 
-from hardwon import limits
 from hardwon.lessons.chance import quantile
 from hardwon.lessons.counts import MILLIONTHS
 from hardwon.lessons.evidence import Evidence
 from hardwon.lessons.rules import make_date
 from hardwon.records.fields import Tabular, from_us
+
+# Tasks (or errors) that one consolidation, or a question about all of them, goes through: the ones
+# seen most often.
+TASKS_CONSIDERED_MAX: Final = 50
 
 # Scores of a task, with the memory and without, in one answer, the newest: as many points as a plot
 # has pixels.
@@ -185,7 +188,7 @@ def compare(scored: Sequence[Scored], *, by_run: bool = False) -> Comparison:
         interval,
         {
             task: Curve(*(tuple(scores[newest]) for scores in curves[task]))
-            for task in most[: limits.TASKS_CONSIDERED_MAX]
+            for task in most[:TASKS_CONSIDERED_MAX]
         },
     )
 

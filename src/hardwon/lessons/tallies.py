@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Final
 
 from hardwon import limits
-from hardwon.lessons.actions import count_actions, judge_steps
+from hardwon.lessons.actions import ACTION_LESSONS_MAX, count_actions, judge_steps
 from hardwon.lessons.counts import (
     Increment,
     count_claims,
@@ -27,6 +27,10 @@ from hardwon.lessons.keys import (
 )
 from hardwon.records.kinds import Record, Trajectory
 from hardwon.text.sentences import fact_key
+
+# What one record teaches in all: of a trajectory, three lessons of each pair, those about actions, and
+# those about what was recalled.
+LESSONS_AT_ONCE_MAX: Final = 4 * limits.LESSONS_PER_RECORD_MAX + ACTION_LESSONS_MAX
 
 
 def list_tallies(record: Record) -> tuple[Increment, ...]:

@@ -20,6 +20,7 @@ from hardwon.lessons.issues import (
 )
 from hardwon.lessons.keys import exact_key
 from hardwon.lessons.tallies import list_tallies
+from hardwon.memory.fix_lessons import FIXES_LISTED_MAX
 from hardwon.memory.project import Change, Project
 from hardwon.memory.results import CleanedUp, Compacted, Compressed
 from hardwon.memory.standing import Standing, derive_standing
@@ -184,7 +185,7 @@ def make_cleaned(fix: Fix, decision_id: str, packed: str | None) -> Cleaned:
         pattern=name_pattern(fix, signature),
         signature=signature,
         strategy=strategy_key(fix),
-        fix_commands=[command[:most] for command in fix.fix_commands[: limits.FIXES_LISTED_MAX]],
+        fix_commands=[command[:most] for command in fix.fix_commands[:FIXES_LISTED_MAX]],
         analysis=fix.analysis[:most],
         level=level_of_fix(fix),
         lessons=list(list_tallies(fix)),

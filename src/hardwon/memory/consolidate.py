@@ -22,11 +22,12 @@ from hardwon.lessons.order import (
     situation_key,
 )
 from hardwon.lessons.rules import Weighed, holds_for_project
+from hardwon.lessons.scores import TASKS_CONSIDERED_MAX
 from hardwon.memory.fix_lessons import FixReading
 from hardwon.memory.project import Change, Project
 from hardwon.memory.results import Consolidation
 from hardwon.memory.standing import put_in_effect
-from hardwon.memory.tallies import keep_kind
+from hardwon.memory.tallies import COMPARED_MAX, CONSIDERED_MAX, keep_kind
 from hardwon.outside.llm import Llm
 from hardwon.records.kinds import VOUCHED_STATUSES, Action, AnyRecord, Decision, Episode
 from hardwon.store.base import row_of
@@ -59,7 +60,7 @@ def consolidate_when_due(project: Project) -> None:
         return since >= project.consolidate_every
 
     if project.carry_out(is_due):
-        newest = min(project.consolidate_every, limits.CONSIDERED_MAX)
+        newest = min(project.consolidate_every, CONSIDERED_MAX)
         recent = list(readable(project.store.last_arrived(project.name, newest)))
         tasks = _list_tasks(recent)[:_TASKS_AT_ONCE_MAX]
         promoted = {decision.target for decision in project.knowledge.decisions(("promote",), None)}
@@ -84,8 +85,8 @@ def consolidate(project: Project, llm: Llm | None, notes: Sequence[str] = ()) ->
     """Everything: also the tasks with the most episodes, and with an LLM the rules it finds in the
     last ones.
     """
-    store, most = project.store, limits.TASKS_CONSIDERED_MAX
-    recent = list(readable(store.last_arrived(project.name, limits.CONSIDERED_MAX)))
+    store, most = project.store, TASKS_CONSIDERED_MAX
+    recent = list(readable(store.last_arrived(project.name, CONSIDERED_MAX)))
     drafts = Drafts(project, notes=list(notes))
     tasks = dict.fromkeys([*_list_tasks(recent), *store.most_counted(project.name, "score", most)])
     _consolidate(project, list(tasks)[:most], recent, drafts, set())
@@ -112,7 +113,7 @@ def _consolidate(
     vouched = project.store.vouched_items(project.name)
     everywhere = list(tasks)
     if vouched:
-        most = project.store.most_counted(project.name, "score", limits.TASKS_CONSIDERED_MAX)
+        most = project.store.most_counted(project.name, "score", TASKS_CONSIDERED_MAX)
         everywhere = list(dict.fromkeys([*tasks, *most]))
     for task in tasks:
         weighed, texts = _consolidate_task(task, knowledge, drafts)
@@ -144,7 +145,7 @@ def _consolidate_task(
     same = knowledge.merged_rules(task)
     rules = knowledge.weighed_rules(task)
     weighed = sorted(rules, key=lambda rule: (rule.kind != "works", rule.order))
-    del weighed[limits.COMPARED_MAX :]
+    del weighed[COMPARED_MAX:]
     texts: Texts = {"works": {}, "avoid": {}}
     for rule in weighed:
         if text := knowledge.worded(rule, same):

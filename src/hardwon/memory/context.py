@@ -19,9 +19,10 @@ from hardwon.lessons.keys import attempt_key, key_of_task
 from hardwon.lessons.lesson import Lesson
 from hardwon.lessons.teaching import ANY_RUN, Teaching
 from hardwon.memory.find import CANDIDATES, Finder
-from hardwon.memory.fixer_lines import NOT_AGAIN, SORTS, say_fixes
+from hardwon.memory.fixer_lines import FIXES_IN_CONTEXT_MAX, NOT_AGAIN, SORTS, say_fixes
 from hardwon.memory.lessons import read_shown_failure
 from hardwon.memory.project import Project
+from hardwon.memory.rules import NEW_RULES_IN_CONTEXT_MAX
 from hardwon.memory.solutions import SolutionFinder
 from hardwon.records.fields import Tabular, to_us
 from hardwon.records.kinds import (
@@ -239,12 +240,12 @@ class Recaller(Finder):
         budget = Budget(request.budget - request.count(request.frame([])), request.count)
         wording = Wording(request.asked, to_us(self._now()), budget.cost, request.count, alone)
         rules = list(self._say_rules(request, alone=alone))
-        places = dict.fromkeys(SORTS, limits.FIXES_IN_CONTEXT_MAX)
+        places = dict.fromkeys(SORTS, FIXES_IN_CONTEXT_MAX)
         places[KNOWN] = _count_known(request.budget)
         unproven: list[Draft] = []
         if request.task_id is not None:
             active = sum(draft.sort == "rule" for draft in rules)
-            new = max(limits.NEW_RULES_IN_CONTEXT_MAX, RULES_IN_CONTEXT_MAX - active)
+            new = max(NEW_RULES_IN_CONTEXT_MAX, RULES_IN_CONTEXT_MAX - active)
             # How many lessons of each sort are shown of what is not borne out yet.
             places |= {"new rule": new, "new card": _CARDS_MAX}
             unproven = self._say_unproven(request.task_id, places, alone=alone)

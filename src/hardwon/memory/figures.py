@@ -12,12 +12,14 @@ from typing import Final
 
 from hardwon import limits
 from hardwon.lessons.actions import FAILED
+from hardwon.lessons.evidence import EVIDENCE_SHOWN_MAX
 from hardwon.lessons.issues import generate_issue_signature
 from hardwon.lessons.order import find_near_duplicates
 from hardwon.lessons.teaching import ANY_RUN
 from hardwon.memory.lessons import LessonFinder
 from hardwon.memory.project import Project
 from hardwon.memory.results import DayRate, Failure, Rates
+from hardwon.memory.tallies import CONSIDERED_MAX
 from hardwon.records.fields import from_us, to_us
 from hardwon.records.kinds import Episode, Fix, Trajectory, headline
 from hardwon.search.terms import Filters
@@ -61,7 +63,7 @@ def _days(
 ) -> Iterator[tuple[int, str, int, int]]:
     first = 0 if since is None else to_us(since) // limits.DAY_US
     if per == "command":
-        most = limits.CONSIDERED_MAX
+        most = CONSIDERED_MAX
         for key, day, levels in project.store.day_totals(project.name, "act.kind", most, first):
             yield day, key, sum(levels) - levels[FAILED], levels[FAILED]
         return
@@ -152,7 +154,7 @@ def _make_failure(key: str, group: _Group, first_us: int | None, new_from: datet
         last_seen=from_us(max(times_us)),
         is_new=first >= new_from,
         authors=tuple(sorted({author for _, author in group.met.values()})),
-        evidence=tuple(newest[: limits.EVIDENCE_SHOWN_MAX]),
+        evidence=tuple(newest[:EVIDENCE_SHOWN_MAX]),
     )
 
 

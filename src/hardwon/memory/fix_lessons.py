@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 
 from hardwon import limits
 from hardwon.lessons.adopted import FIX_HISTORY, find_hints
-from hardwon.lessons.evidence import Evidence, gather
+from hardwon.lessons.evidence import EVIDENCE_SHOWN_MAX, Evidence, gather
 from hardwon.lessons.fix_odds import (
     NOTHING,
     WEIGHTS,
@@ -52,10 +52,17 @@ from hardwon.lessons.sources import share_out
 from hardwon.memory.project import Project
 from hardwon.memory.results import SimilarIssues
 from hardwon.memory.rules import RuleReading
-from hardwon.memory.tallies import keep_kind
+from hardwon.memory.tallies import COMPARED_MAX, LOOKED_INTO_MAX, keep_kind
 from hardwon.records.fields import Tabular, from_us
 from hardwon.records.kinds import ROUTES, Adopted, Cleaned, Fix, Issue
 from hardwon.search.terms import Filters
+
+# Issue types whose hours and weekdays are tested. Each more makes every finding less certain.
+ISSUE_TYPES_TESTED_MAX: Final = 50
+
+# Strategies, or issue types, in one list of the fix-history tables, of the knowledge base and of what
+# is told of one model. A fixer reads the first few.
+FIXES_LISTED_MAX: Final = 10
 
 _TOOLS: Final = sorted({tool for _, tool in ROUTES if tool})
 _SCOPES: Final[dict[PatternKind, str]] = {"exact": "signature", "model": "model", "type": "type"}
@@ -243,7 +250,7 @@ class FixReading(RuleReading):
             for item, counts in around.items():
                 types[item.partition(BETWEEN_NAMES)[0]] += counts.attempts
         most = sorted(types, key=lambda name: (name != issue_type, -types[name], name))
-        del most[limits.ISSUE_TYPES_TESTED_MAX :]
+        del most[ISSUE_TYPES_TESTED_MAX:]
         self._read_ahead(("fix.type", name) for name in most)
         known = FixCounts(
             everything=self._counts["fix", ""],
@@ -337,7 +344,7 @@ class FixReading(RuleReading):
         """What knowledge bases that were brought in say about an issue, the newest first, and the
         record that keeps each.
         """
-        for record in self.adopted(FIX_HISTORY, limits.LOOKED_INTO_MAX):
+        for record in self.adopted(FIX_HISTORY, LOOKED_INTO_MAX):
             yield from ((hint, record) for hint in find_hints(record, issue))
 
     def model_history(self, name: str, fixer: str | None) -> ModelHistory | None:
@@ -351,7 +358,7 @@ class FixReading(RuleReading):
         whole = add_up(self.read_counts("fix.model", name).values())
         sources = sorted({author for support in by_type for author in support.authors})
         heard = [one for one in by_type if len(sources) == 1 or one.only_source is None]
-        issues = heard[: limits.FIXES_LISTED_MAX]
+        issues = heard[:FIXES_LISTED_MAX]
         return ModelHistory(
             model_name=name,
             attempts=whole.attempts,
@@ -406,7 +413,7 @@ class FixReading(RuleReading):
         """None where none of its fixes can be read."""
         scope = _SCOPES[kind]
         place = (f"fix.{scope}", key, item_start)
-        newest = self._store.newest_taught(self.project, *place, limits.EVIDENCE_SHOWN_MAX)
+        newest = self._store.newest_taught(self.project, *place, EVIDENCE_SHOWN_MAX)
         records = (self.record(record_id) for _, record_id in newest)
         fix = next((record for record in records if isinstance(record, Fix)), None)
         if fix is None:
@@ -440,7 +447,7 @@ class FixReading(RuleReading):
         """Of every issue type that something succeeded at; of very many types, of the most
         frequent.
         """
-        types = self._store.most_counted(self.project, "fix.type", limits.ISSUE_TYPES_TESTED_MAX)
+        types = self._store.most_counted(self.project, "fix.type", ISSUE_TYPES_TESTED_MAX)
         best: dict[str, list[Strategy]] = {}
         for name in types:
             usual_p = self._estimate(None, name).p_success
@@ -450,7 +457,7 @@ class FixReading(RuleReading):
 
     def model_insights(self, name: str) -> ModelInsights:
         """What is known of a model."""
-        by_type, most = self._find_issues(name), limits.FIXES_LISTED_MAX
+        by_type, most = self._find_issues(name), FIXES_LISTED_MAX
         odds = self._estimate(name, None)
         ranked = [one for one in self._rank("model", name, odds.p_success) if one.share.verified]
         sources = {author for support in by_type for author in support.authors}
@@ -470,7 +477,7 @@ class FixReading(RuleReading):
 
     def similar_issues(self, issue: Issue, limit: int) -> SimilarIssues:
         """Earlier attempts at an issue or its like, successes first."""
-        keys, most = signature_keys(issue), limits.COMPARED_MAX
+        keys, most = signature_keys(issue), COMPARED_MAX
         hits = self._store.by_key(self.project, keys, Filters(), most)
         exact = keep_kind(Fix, [hit.stored for hit in hits])
         of_type = Filters(kind="fix", issue_type=issue.issue_type)

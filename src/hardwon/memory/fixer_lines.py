@@ -26,6 +26,11 @@ from hardwon.tell.lines import (
 from hardwon.text.clean import clean_line
 from hardwon.text.terms import spelled_alike
 
+# Strategies of each sort in the context for a fixer: for this very issue, for its type on its
+# model, for its type anywhere, and those that are not to be repeated. A fixer tries one at a time,
+# and the likeliest comes first.
+FIXES_IN_CONTEXT_MAX: Final = 3
+
 NOT_AGAIN: Final = "failed"
 # The sorts of lessons about strategies; of each, FIXES_IN_CONTEXT_MAX are said.
 SORTS: Final = ("signature", "model", "type", NOT_AGAIN)
@@ -43,7 +48,7 @@ def say_fixes(
     that has more tokens than it may is cut to its figures.
     """
     # first, for it reads at once what the model's history needs of it
-    choices, most = known.choices_for(issue, fixer), limits.FIXES_IN_CONTEXT_MAX
+    choices, most = known.choices_for(issue, fixer), FIXES_IN_CONTEXT_MAX
     history = known.model_history(issue.model, fixer) if issue.model else None
     if history:
         yield _say_model(history, issue.issue_type, history_tokens_max, alone=alone)

@@ -73,6 +73,9 @@ _ADD_BATCH_ROWS: Final = 200
 # each memory that was merged in.
 _ENTRIES_REPLACED_MAX: Final = 100
 
+# Facts of the same words that a new one is compared with, before it is kept.
+_SAME_FACTS_MAX: Final = 20
+
 _NOT_EXTRA_KEYS: Final = ("id", "kind", "metadata", "redacted", "unrouted", "own_schema")
 _RECORDED_KINDS: Final = ("fact", "trajectory", "episode", "fix")
 
@@ -569,7 +572,7 @@ def _record_facts(project: Project, facts: Sequence[Fact]) -> list[Fact]:
 def _said_before(writer: Writer, fact: Fact) -> Fact | None:
     """The first fact that says the same, if the one who says it again has a say."""
     name = fact.project_id
-    alike = writer.facts_with_key(name, fact_key(fact), limits.LOOKED_INTO_MAX)
+    alike = writer.facts_with_key(name, fact_key(fact), _SAME_FACTS_MAX)
     for first in readable(alike):
         if isinstance(first, Fact) and repeats(_name_entities(first), fact):
             return None if fact.metadata.source.author in writer.rolled_back(name) else first

@@ -41,13 +41,17 @@ from hardwon.lessons.rules import (
     word_card,
     word_rule,
 )
-from hardwon.lessons.scores import ScoreHistory, make_history
+from hardwon.lessons.scores import TASKS_CONSIDERED_MAX, ScoreHistory, make_history
 from hardwon.lessons.sources import by_turns, few_of_each
-from hardwon.memory.tallies import TallyReading, keep_kind, read_once
+from hardwon.memory.tallies import LOOKED_INTO_MAX, TallyReading, keep_kind, read_once
 from hardwon.records.fields import is_derived
 from hardwon.records.kinds import Action, Adopted, AnyRecord, Decision, Episode, MistakeCard
 from hardwon.search.terms import Filters
 from hardwon.trust.lifecycle import least
+
+# Rules in a context that nothing has borne out yet, the newest: as many mistakes as training memory
+# showed. More where there are few others.
+NEW_RULES_IN_CONTEXT_MAX: Final = 3
 
 # Decisions that change which rules there are.
 RULE_ACTIONS: Final[tuple[Action, ...]] = ("rule", "merge", "promote", "retire")
@@ -255,7 +259,7 @@ class RuleReading(TallyReading):
                 for item, text in keyed.items()
                 if item and (kind, same.get(item, item)) not in judged
             ]
-            lines += unsaid[: limits.NEW_RULES_IN_CONTEXT_MAX]
+            lines += unsaid[:NEW_RULES_IN_CONTEXT_MAX]
         return lines
 
     def _worded_rules(
@@ -274,9 +278,9 @@ class RuleReading(TallyReading):
             if decision.action == "promote" and decision.in_effect:
                 promoted[decision.target].update(decision.tasks)
         ordered = sorted(promoted, key=lambda target: (-len(promoted[target]), target))
-        for target in ordered[: limits.LOOKED_INTO_MAX]:
+        for target in ordered[:LOOKED_INTO_MAX]:
             kind: RuleKind = "works" if target.startswith("works:") else "avoid"
-            tasks = sorted(promoted[target])[: limits.LOOKED_INTO_MAX]
+            tasks = sorted(promoted[target])[:LOOKED_INTO_MAX]
             supports = self.across_tasks(kind, target.partition(":")[2], tasks)
             if holds_for_project(supports):
                 texts = (self.worded(one, {}) for one in supports)
@@ -306,7 +310,7 @@ class RuleReading(TallyReading):
     def _ranked_cards(self, task_id: str | None) -> list[Evidence]:
         if task_id is not None:
             return rank_cards(self._card_supports(task_id), self.today)
-        most, count = limits.TASKS_CONSIDERED_MAX, partial(self._store.most_counted, self.project)
+        most, count = TASKS_CONSIDERED_MAX, partial(self._store.most_counted, self.project)
         tasks = islice(dict.fromkeys([*count("card", most), *count("claim.card", most)]), most)
         return rank_cards(chain.from_iterable(map(self._card_supports, tasks)), self.today)
 

@@ -27,6 +27,7 @@ from hardwon import limits
 from hardwon.errors import PlaceError, StorageError
 from hardwon.lessons.lesson import Lesson
 from hardwon.memory.fix_lessons import FixReading
+from hardwon.memory.fixer_lines import FIXES_IN_CONTEXT_MAX
 from hardwon.memory.lessons import LessonFinder
 from hardwon.memory.project import Group, Project
 from hardwon.outside.files import (
@@ -218,7 +219,7 @@ def _draft_skills(project: Project) -> Iterator[tuple[str, str, str, list[_Item]
             one.vouched > 0,
             issue_type,
         )
-        for issue_type, strategies in known.best_strategies(limits.FIXES_IN_CONTEXT_MAX).items()
+        for issue_type, strategies in known.best_strategies(FIXES_IN_CONTEXT_MAX).items()
         for one in strategies
         if one.verified * 2 > one.attempts
     ]

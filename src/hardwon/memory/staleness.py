@@ -18,6 +18,9 @@ from hardwon.store.query import original_of, readable
 from hardwon.store.types import PAGE_ROWS, Progress
 from hardwon.trust.lifecycle import effective_validation, is_held_as_stale, stale_files
 
+# Files of one stale record that its archiving names.
+_FILES_NAMED_MAX: Final = 10
+
 # A related file larger than this is not hashed while somebody waits for an answer; `check_stale`
 # hashes it.
 STALE_FILE_BYTES_MAX: Final = 16 * limits.MIB
@@ -138,5 +141,5 @@ def _find_due(
 def in_words(changes: Sequence[StaleFile]) -> str:
     """What changed, for people to read."""
     changed = [str(change) for change in changes if change.stale]
-    more = len(changed) - limits.FILES_NAMED_MAX
-    return "; ".join(changed[: limits.FILES_NAMED_MAX]) + (f"; {more} more" if more > 0 else "")
+    more = len(changed) - _FILES_NAMED_MAX
+    return "; ".join(changed[:_FILES_NAMED_MAX]) + (f"; {more} more" if more > 0 else "")

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from functools import wraps
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import Any, Concatenate, Final, ParamSpec, TypeVar
 
-from hardwon import limits
 from hardwon.lessons.counts import Tally
 from hardwon.lessons.evidence import Evidence, gather
 from hardwon.memory.project import Project, R
@@ -14,6 +13,19 @@ from hardwon.records.kinds import AnyRecord
 from hardwon.search.terms import Filters
 from hardwon.store.query import readable
 from hardwon.store.types import Daily, Stored
+
+# Rules of one task that are compared with one another for near-duplicates, or earlier fixes with an
+# issue, the newest: the time grows with them, of rules with their square.
+COMPARED_MAX: Final = 200
+
+# Rules, cards, strategies, areas or records of one sort that are weighed for one answer or one
+# consolidation: the ones seen most often, or the newest.
+CONSIDERED_MAX: Final = 500
+
+# Rules, tasks, strategies, facts, adopted stores, sessions … of one sort that are looked into one by
+# one while somebody waits, the likeliest or the newest: some milliseconds each, and more change
+# nothing of the answer.
+LOOKED_INTO_MAX: Final = 20
 
 S = TypeVar("S", bound="TallyReading")
 P = ParamSpec("P")
@@ -58,7 +70,7 @@ class TallyReading:
         return not self._has_one_source(scope)
 
     def _all(self, scope: str, key: str) -> list[Tally]:
-        return self._store.tallies(self.project, scope, key, limits.CONSIDERED_MAX)
+        return self._store.tallies(self.project, scope, key, CONSIDERED_MAX)
 
     def supports(self, scope: str, key: str) -> dict[str, Evidence]:
         """What speaks for each item under a key; nothing where nothing was counted."""
@@ -90,7 +102,7 @@ class TallyReading:
         stored = self._store.get_many(self.project, wanted) if wanted else ()
         self._stored |= {**dict.fromkeys(wanted), **{one.id: one for one in stored}}
 
-    def _newest(self, filters: Filters, kind: type[R], limit: int = limits.COMPARED_MAX) -> list[R]:
+    def _newest(self, filters: Filters, kind: type[R], limit: int = COMPARED_MAX) -> list[R]:
         return keep_kind(kind, self._store.page(self.project, filters, None, limit, trusted=True))
 
 

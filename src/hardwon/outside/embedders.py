@@ -30,6 +30,13 @@ if TYPE_CHECKING:
     import numpy
     from numpy.typing import NDArray
 
+# How much of a text becomes its vector. Most models read 512 tokens, which is about this much, and
+# pass over the rest; an average over more words is about nothing in particular.
+EMBED_TEXT_CHARS_MAX: Final = 2_000
+
+# Numbers of one vector. Large models have 4,096; a vector is kept with every record.
+EMBED_DIMENSION_MAX: Final = 8_192
+
 # Texts that an embedder gets at once. Common embedding servers refuse more in one request.
 EMBED_BATCH_TEXTS: Final = 32
 
@@ -81,7 +88,7 @@ def as_vectors(embedder: Embedder, texts: Sequence[str]) -> NDArray[numpy.float3
     for place, text in enumerate(texts):
         check_that(isinstance(text, str), f"texts.{place}", text, "text")
     # Without half characters, which no tokenizer and no endpoint takes.
-    beginnings = (text[: limits.EMBED_TEXT_CHARS_MAX] for text in texts)
+    beginnings = (text[:EMBED_TEXT_CHARS_MAX] for text in texts)
     fitted = [text.encode(errors="replace").decode() for text in beginnings]
     vectors: NDArray[numpy.float32] = np.zeros((len(fitted), dimension), dtype=np.float32)
     for start in range(0, len(fitted), EMBED_BATCH_TEXTS):
@@ -286,7 +293,7 @@ class EndpointEmbedder:
         if len(items) != count or rows.keys() != set(range(count)):
             wanted = f"{count}, with each index from 0 to {count - 1} once"
             raise self._endpoint.error(f"sent {len(items)} vectors; wanted: {wanted}")
-        least, most = (dimension, dimension) if dimension else (1, limits.EMBED_DIMENSION_MAX)
+        least, most = (dimension, dimension) if dimension else (1, EMBED_DIMENSION_MAX)
         for row in rows.values():
             if not least <= len(row) <= most:
                 wanted = str(dimension) if dimension else f"1 to {most}"
@@ -340,7 +347,7 @@ def _check_name(name: object) -> str:
 
 
 def _check_dimension(dimension: object) -> int:
-    return check_whole_number("the embedder's dimension", dimension, 1, limits.EMBED_DIMENSION_MAX)
+    return check_whole_number("the embedder's dimension", dimension, 1, EMBED_DIMENSION_MAX)
 
 
 def _title(name: str) -> str:

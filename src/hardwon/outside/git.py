@@ -32,7 +32,7 @@ from hardwon import limits
 from hardwon.outside import files
 from hardwon.outside.files import DATABASE_SUFFIXES, hash_open_file, is_of_the_system, open_no_link
 from hardwon.records.kinds import RelatedFile
-from hardwon.text.entities import holds_secrets
+from hardwon.text.entities import MADE_ONCE_MAX, holds_secrets
 
 # A file that nobody named is hashed up to this size: a few milliseconds. Larger ones are data, not
 # code.
@@ -601,7 +601,7 @@ _listings: dict[str, tuple[Signature | None, float, Listing]] = {}
 _tired_until_s: dict[str, float] = {}
 
 
-@lru_cache(maxsize=limits.MADE_ONCE_MAX)
+@lru_cache(maxsize=MADE_ONCE_MAX)
 def _related_file(path: str, sha1: str) -> RelatedFile:
     """Made once: the same few files are met again and again, and to check their names costs more
     than to look at them.
@@ -609,7 +609,7 @@ def _related_file(path: str, sha1: str) -> RelatedFile:
     return RelatedFile(path=path, hash=sha1)
 
 
-@lru_cache(maxsize=limits.MADE_ONCE_MAX)
+@lru_cache(maxsize=MADE_ONCE_MAX)
 def _leads_to_secrets(full: str, prefix: str, real_root: str, _stamp: Signature) -> bool:
     """By its own name, or by that of the file which a link leads to. Found out once for each file,
     for links are slow to follow. One that leads elsewhere by now leads to another inode, and a file

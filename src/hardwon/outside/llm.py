@@ -25,6 +25,10 @@ from hardwon.trust.redact import redact
 if TYPE_CHECKING:
     from hardwon.outside.http import HttpReply
 
+# The longest wait a caller may ask for. A large model on a slow machine of one's own takes minutes,
+# not hours.
+LLM_TIMEOUT_S_MAX: Final = 3_600.0
+
 # What the model may write. LLM_RULES_MAX rules of full length fit, a chat about them does not.
 LLM_REPLY_TOKENS_MAX: Final = 500
 
@@ -134,8 +138,8 @@ class Endpoint:
     def __init__(
         self, api: Api, base_url: str, model: str, api_key: str, timeout_s: float, title: str = ""
     ) -> None:
-        allowed = f"more than 0 and at most {limits.LLM_TIMEOUT_S_MAX:g} seconds"
-        check_that(0 < timeout_s <= limits.LLM_TIMEOUT_S_MAX, "timeout_s", timeout_s, allowed)
+        allowed = f"more than 0 and at most {LLM_TIMEOUT_S_MAX:g} seconds"
+        check_that(0 < timeout_s <= LLM_TIMEOUT_S_MAX, "timeout_s", timeout_s, allowed)
         self._origin, _ = _origin_and_host(api, base_url)
         # http.client would refuse the same, with an error that shows the key
         if not re.fullmatch(r"[!-~]*", api_key):

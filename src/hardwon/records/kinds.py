@@ -69,6 +69,12 @@ from hardwon.records.fields import (
     to_us,
 )
 
+# What an object says of itself in a debugger or a notebook: a list of them is read at a glance.
+REPR_CHARS_MAX: Final = 100
+
+# How much of the content a generated summary is made of, as the BTB tree always did.
+SUMMARY_FROM_CONTENT_CHARS: Final = 30
+
 # How much of a given summary is looked at: Unicode's normal form of a long run of accents takes
 # time with its square.
 SUMMARY_READ_CHARS_MAX: Final = 1_000
@@ -347,7 +353,7 @@ class Record(Model, Tabular):
     def __repr__(self) -> str:
         record: Any = self
         text = " ".join(headline(record).split())
-        return f"<{type(self).__name__} {self.id}: {text[: limits.REPR_CHARS_MAX]}>"
+        return f"<{type(self).__name__} {self.id}: {text[:REPR_CHARS_MAX]}>"
 
     def to_agentdb(self) -> dict[str, Any]:
         """As the metadata schema writes it: without what only Hardwon knows, times in
@@ -418,7 +424,7 @@ class Experience(Record):
                 data["outcome"] = plain_outcome(outcome)
             summary, content = data.get("summary", ""), data.get("content")
             if isinstance(summary, str) and isinstance(content, str):
-                summary = summary or content[: limits.SUMMARY_FROM_CONTENT_CHARS]
+                summary = summary or content[:SUMMARY_FROM_CONTENT_CHARS]
                 data["summary"] = safe_summary(summary)
         made = make(data)
         check_keys(made.__pydantic_extra__)

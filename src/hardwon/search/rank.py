@@ -32,6 +32,7 @@ from typing import Any, Final, Generic, NamedTuple, TypeVar
 from hardwon import limits
 from hardwon.records.fields import Tabular
 from hardwon.records.kinds import (
+    REPR_CHARS_MAX,
     VOUCHED_STATUSES,
     AnyRecord,
     StaleFile,
@@ -417,4 +418,4 @@ class Hit(Tabular):
         return clean_line(line, limits.CONTEXT_LINE_CHARS_MAX)
 
     def __repr__(self) -> str:
-        return f"<Hit {clean_line(str(self), limits.REPR_CHARS_MAX)}>"
+        return f"<Hit {clean_line(str(self), REPR_CHARS_MAX)}>"

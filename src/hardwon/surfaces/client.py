@@ -53,6 +53,9 @@ if TYPE_CHECKING:
 else:
     _Methods = object
 
+# How long a client waits for one answer: longer than a server waits for other writers.
+CLIENT_TIMEOUT_S: Final = 30.0
+
 # What a client reads of one answer: a page of the largest records fits in, and an endless one does
 # not fill the memory.
 CLIENT_ANSWER_BYTES_MAX: Final = 256 * limits.MIB
@@ -72,7 +75,7 @@ class Client(_Methods):
         token: str | None = None,
         project: str = DEFAULT_PROJECT,
         *,
-        timeout_s: float = limits.CLIENT_TIMEOUT_S,
+        timeout_s: float = CLIENT_TIMEOUT_S,
         ca_file: str | Path | None = None,
         plain_http: bool = False,
     ) -> None:

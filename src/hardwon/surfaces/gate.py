@@ -22,6 +22,10 @@ from hardwon.surfaces.operations import OPERATIONS, Operation
 from hardwon.surfaces.shapes import json_bytes
 from hardwon.trust.access import SCOPES, Caller, Scope, includes
 
+# Projects that a server has open at a time, with some connections each. Those that nobody uses are
+# closed first.
+MEMORIES_OPEN_MAX: Final = 64
+
 # Callers whose rate is known. Tokens are fewer.
 _CALLERS_REMEMBERED_MAX: Final = 10_000
 
@@ -150,7 +154,7 @@ class Gate:
             held.users += 1
             self._open.move_to_end(project)
             unused = [name for name, opened in self._open.items() if not opened.users]
-            too_many = max(len(self._open) - limits.MEMORIES_OPEN_MAX, 0)
+            too_many = max(len(self._open) - MEMORIES_OPEN_MAX, 0)
             spare += [self._open.pop(name) for name in unused[:too_many]]
         try:
             for one in spare:

@@ -14,6 +14,7 @@ from hardwon.lessons.chance import log_odds
 from hardwon.lessons.lesson import Lesson
 from hardwon.lessons.odds import Chances
 from hardwon.records.fields import Tabular
+from hardwon.records.kinds import REPR_CHARS_MAX
 from hardwon.text.clean import clean_action, clean_line
 
 Verdict = Literal["ok", "caution", "blocked", "unknown"]
@@ -56,7 +57,7 @@ class Advice(Tabular):
         return self.message
 
     def __repr__(self) -> str:
-        return f"<Advice {self.verdict}, p_success {self.p_success:.2f}: {self.message[: limits.REPR_CHARS_MAX]}>"
+        return f"<Advice {self.verdict}, p_success {self.p_success:.2f}: {self.message[:REPR_CHARS_MAX]}>"
 
     def as_row(self) -> dict[str, Any]:
         """For a line of a data frame."""

@@ -14,6 +14,9 @@ from hardwon.records.kinds import VIA_IMPORT
 from hardwon.text.clean import CODE_INDENT, CUT, clean_code, clean_line, shortened
 from hardwon.text.terms import Remembered
 
+# A similar task, as far as it is told: enough to know it again, and its action needs the room.
+EXAMPLE_TASK_CHARS_MAX: Final = 60
+
 # How much of an author's name a line shows.
 _AUTHOR_CHARS_SHOWN: Final = 24
 # An action that is shown: a function of a hundred lines. The budget is mostly smaller.
@@ -93,7 +96,7 @@ def disarm_marks(text: str) -> str:
 
 def name_task(task: str, asked: str) -> str:
     """The beginning of a task; its end where what is asked begins like it."""
-    task, most = " ".join(task.split()), limits.EXAMPLE_TASK_CHARS_MAX
+    task, most = " ".join(task.split()), EXAMPLE_TASK_CHARS_MAX
     if len(task) <= most or task[: most // 2] not in " ".join(asked.split()):
         return shortened(task, most)
     end = task[-most:]

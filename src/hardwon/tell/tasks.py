@@ -22,6 +22,7 @@ from hardwon.search.likeness import find_terms
 from hardwon.search.question import Question
 from hardwon.tell.lines import (
     DONE,
+    EXAMPLE_TASK_CHARS_MAX,
     FAILED,
     SEEN,
     Draft,
@@ -391,7 +392,7 @@ def _say_way(way: Way, task: Task, wording: Wording) -> Draft:
     if not way.holds and not task.same:
         line = " ".join(actions[-1].split())
         is_near = way.earned >= _NEARLY_FROM and len(line) <= _NEARLY_CHARS_MAX
-        actions = (line if is_near else shortened(line, limits.EXAMPLE_TASK_CHARS_MAX),)
+        actions = (line if is_near else shortened(line, EXAMPLE_TASK_CHARS_MAX),)
     mark = make_mark(*parts, lesson_id=way.lesson_id)
     return Draft(
         word_action(head, actions, error, mark),
@@ -443,7 +444,7 @@ def _shorten(
     if not same:
         like = f"like task -> {head.rpartition(' -> ')[2]}"
         if "did not solve" in head:
-            beginning = (shortened(actions[-1], limits.EXAMPLE_TASK_CHARS_MAX),)
+            beginning = (shortened(actions[-1], EXAMPLE_TASK_CHARS_MAX),)
             texts = [word_action(begin, beginning, "", brief) for begin in (head, like)]
             return next((text for text in texts if wording.cost(text) <= allowed), "")
         if "FAILED" in head:

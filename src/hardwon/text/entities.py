@@ -15,6 +15,10 @@ from hardwon import limits
 from hardwon.records.kinds import Entities
 from hardwon.text.tables import Patterns, WordLists
 
+# Related files, names and actions in words that a process makes once for all records that have them:
+# all of them take a few megabytes at most.
+MADE_ONCE_MAX: Final = 1_024
+
 # How much of a fact is looked through for names, pronouns and dates. A fact is a sentence; what is
 # this long is a log.
 FACT_READ_CHARS_MAX: Final = 10_000
@@ -318,7 +322,7 @@ def path_words(text: str) -> list[str]:
 
 
 # the same few files are named again and again
-@lru_cache(maxsize=limits.MADE_ONCE_MAX)
+@lru_cache(maxsize=MADE_ONCE_MAX)
 def _may_be_named(word: str) -> bool:
     return ".git" not in word.lower().split("/") and not holds_secrets(word)
 

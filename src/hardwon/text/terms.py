@@ -30,6 +30,10 @@ from hardwon.records.kinds import Episode, Experience, Fact, Fix, Record, Trajec
 from hardwon.text.tables import Patterns
 from hardwon.text.terms_tables import WORDS
 
+# One search term. Longer runs are hashes and base64, which nobody types; they are cut, so their
+# start is found.
+TERM_CHARS_MAX: Final = 64
+
 # What still counts as a word: longer runs without a space are base64, paths or Chinese. They are
 # cut inside, and their token counts are not remembered.
 WORD_CHARS_MAX: Final = 64
@@ -212,7 +216,7 @@ _MARKS_IN_A_ROW: Final = 30  # as in Unicode's own format for streams (UAX 15)
 def _terms(word: str, language: str) -> tuple[str, str]:
     """What is indexed of a word, and the forms of the words in it; each with blanks between."""
     if word.isdecimal() and word.isascii():  # numbers are many, and hardly come again
-        return word[: limits.TERM_CHARS_MAX], ""
+        return word[:TERM_CHARS_MAX], ""
     terms: list[str] = []
     forms: list[str] = []
     stops = stop_words(language)
@@ -238,7 +242,7 @@ def _terms(word: str, language: str) -> tuple[str, str]:
                     terms.append(stem)
                 if stem != written:
                     forms.append(FORM + written)
-    most = limits.TERM_CHARS_MAX if len(word) > limits.TERM_CHARS_MAX else None
+    most = TERM_CHARS_MAX if len(word) > TERM_CHARS_MAX else None
     return " ".join([term[:most] for term in terms]), " ".join([form[:most] for form in forms])
 
 

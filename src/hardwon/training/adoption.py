@@ -33,7 +33,7 @@ from hardwon.store.query import readable
 from hardwon.store.types import Progress
 from hardwon.training import shape
 from hardwon.training.merge import take_one
-from hardwon.training.shape import AgentMemory
+from hardwon.training.shape import MAX_EPISODES_STORED, AgentMemory
 from hardwon.trust.redact import redact
 
 # Where the logs have no episode in common, so many scores must differ to tell agents apart: any agent
@@ -109,7 +109,7 @@ def export_agent_memory(
     for episode in own:
         if episode.id not in known:
             shape.add(exported, _make_part(episode))
-    del exported["episode_log"][: -limits.TRAINING_EPISODES_STORED]
+    del exported["episode_log"][:-MAX_EPISODES_STORED]
     shape.hide_secrets(exported)
     if target:
         target = files.target("path", target, memory.location, "memory.json")
@@ -126,7 +126,7 @@ def _read_records(path: Path, author: str) -> tuple[Adopted, list[Episode]]:
         raw = {name: value for name, value in content.items() if value is not None}
         log = TrainingMemory.model_validate(raw).episode_log
         # no longer than a saved one ever is: what came before is in its counts
-        newest = slice(-limits.TRAINING_EPISODES_STORED, None)
+        newest = slice(-MAX_EPISODES_STORED, None)
         if log:
             raw["episode_log"] = raw["episode_log"][newest]
         source = Source(author=author)

@@ -45,8 +45,8 @@ logger = logging.getLogger(__name__)
 
 DEFAULT_PATH: Final = str(Path("outputs", "agent_memory.json"))
 # These three are the caller's to change.
-MAX_EPISODES_STORED = limits.TRAINING_EPISODES_STORED
-MAX_RULES_PER_TASK = limits.TRAINING_RULES_PER_TASK
+MAX_EPISODES_STORED = shape.MAX_EPISODES_STORED
+MAX_RULES_PER_TASK = shape.MAX_RULES_PER_TASK
 CONSOLIDATION_EVERY = limits.CONSOLIDATE_EVERY_EPISODES
 
 _NAMED_MAX: Final = 5  # places that a warning names

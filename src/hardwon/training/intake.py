@@ -19,7 +19,7 @@ from pydantic_core import PydanticCustomError, to_json
 from hardwon import limits
 from hardwon.errors import Problem, ask_foreign
 from hardwon.records.fields import check_json
-from hardwon.training.shape import CARD_FIELDS, NO_LESSON, make_part
+from hardwon.training.shape import CARD_FIELDS, NO_LESSON, TRAINING_TEXT_CHARS_MAX, make_part
 from hardwon.trust.redact import redact, redact_json
 
 _WRONG: Final = object()
@@ -75,7 +75,7 @@ class EpisodeInput:
     def _read_text(self, field: str, value: Any) -> str:
         """What a value says, cut where it is too long; empty where it says nothing."""
         text: str = self._read(field, value, _make_text, "what has a text", "")
-        most = limits.TRAINING_TEXT_CHARS_MAX
+        most = TRAINING_TEXT_CHARS_MAX
         if len(text) > most:
             self.problems.append(Problem(field, value, f"{most} characters; the rest is cut off"))
         return _clean_beginning(text, most)
@@ -108,7 +108,7 @@ class EpisodeInput:
                 if isinstance(card.get(name), str):
                     card[name] = _clean_beginning(card[name], limits.CARD_TEXT_CHARS_MAX)
             for name in [name for name in card if not _is_small_json(card[name])]:
-                allowed = f"a JSON value of at most {limits.TRAINING_TEXT_CHARS_MAX} characters"
+                allowed = f"a JSON value of at most {TRAINING_TEXT_CHARS_MAX} characters"
                 self.problems.append(Problem(f"{field}.{name}", card.pop(name), allowed))
             # a value of the caller's that changes later must not change what was recorded
             card = deepcopy({name: redact_json(part)[0] for name, part in card.items()})
@@ -172,14 +172,14 @@ def _is_small_json(value: Any) -> bool:
         text = value if isinstance(value, str) else to_json(value)
     except (PydanticCustomError, ValueError):
         return False
-    return len(text) <= limits.TRAINING_TEXT_CHARS_MAX
+    return len(text) <= TRAINING_TEXT_CHARS_MAX
 
 
 def _clean_beginning(text: str, limit: int) -> str:
     """So many characters of a text without its secrets, which are looked for a good way beyond
     them. A word that is cut there is left out.
     """
-    beginning = text[: limit + limits.TRAINING_TEXT_CHARS_MAX]
+    beginning = text[: limit + TRAINING_TEXT_CHARS_MAX]
     if len(beginning) < len(text):
         beginning = beginning.rsplit(None, 1)[0]
     return redact(beginning)[0][:limit]

@@ -22,6 +22,24 @@ from hardwon.errors import HardwonError, InvalidInputError
 from hardwon.records.kinds import MistakeCard
 from hardwon.trust.redact import redact_json
 
+# Episodes in the log of a training memory's file, as many as training memory always kept.
+MAX_EPISODES_STORED: Final = 100
+
+# Rules of one task in a training memory, the newest, as it always kept them; twice as many hold for
+# all tasks.
+MAX_RULES_PER_TASK: Final = 10
+
+# Mistake cards of a training memory, those seen most often, as it always kept them.
+TRAINING_CARDS: Final = 30
+
+# Mistakes, and likewise successes, of a training memory, the newest. A run of 800 episodes had 11;
+# a prompt shows three.
+TRAINING_LESSONS_MAX: Final = 1_000
+
+# One text of an episode in a training memory. A prompt shows its first hundred characters; a whole
+# log belongs elsewhere.
+TRAINING_TEXT_CHARS_MAX: Final = 10_000
+
 AgentMemory = dict[str, Any]
 
 WORKS_FROM: Final = 0.85
@@ -72,9 +90,7 @@ def make_part(
     return part
 
 
-def add(
-    memory: AgentMemory, part: AgentMemory, rules_max: int = limits.TRAINING_RULES_PER_TASK
-) -> None:
+def add(memory: AgentMemory, part: AgentMemory, rules_max: int = MAX_RULES_PER_TASK) -> None:
     """Adds what another memory has come to: as if its episodes were added one by one, but for what
     its bounds cut off, and with its rules for all tasks. `rules_max` are kept of a task, and twice
     as many for all tasks.
@@ -102,7 +118,7 @@ def add(
 
 def list_bounds(rules_max: int) -> dict[str, int]:
     """How many of the newest texts stay in each list, where a task keeps so many rules."""
-    most = limits.TRAINING_LESSONS_MAX
+    most = TRAINING_LESSONS_MAX
     return {"mistakes": most, "successes": most, "global_rules": 2 * rules_max}
 
 
@@ -160,7 +176,7 @@ def add_card(cards: list[dict[str, Any]], card: dict[str, Any], before: int) -> 
 def keep_best_cards(cards: list[dict[str, Any]]) -> None:
     """Sorts them, and drops those over the bound."""
     cards.sort(key=card_rank, reverse=True)
-    del cards[limits.TRAINING_CARDS :]
+    del cards[TRAINING_CARDS:]
 
 
 _BY_TASK: Final = ("task_rules", "score_history")
@@ -217,7 +233,7 @@ def mend(memory: AgentMemory) -> list[str]:
     if not isinstance(memory["last_consolidated_at"], int | float):
         memory["last_consolidated_at"] = None
     for name in ("mistakes", "successes"):
-        del memory[name][: -limits.TRAINING_LESSONS_MAX]
+        del memory[name][:-TRAINING_LESSONS_MAX]
     return left_out
 
 

@@ -45,6 +45,10 @@ from hardwon.tree.tables import NOTHING_THERE, FileContent, Seen, digest_of_file
 if TYPE_CHECKING:
     from hardwon.tree.watch import FolderWatch
 
+# Folders below one another in a tree of files. The standard tree has three; a mistake must not lead
+# us on forever.
+TREE_DEPTH_MAX: Final = 16
+
 _NOT_FOR_GIT: Final = (
     "# Databases of this memory, their logs and copies, and files on their way in.\n"
     f"/*.db*\n*.part\n{MARK}\n{files.DATABASE_FOLDER}/\n"
@@ -106,7 +110,7 @@ def names_folder(folder: str, name: str) -> bool:
     what looks like a folder of ours is one.
     """
     is_ours = folder or "=" in name or name == INTAKE
-    return bool(is_ours) and folder.count("/") < limits.TREE_DEPTH_MAX and _is_text(name)
+    return bool(is_ours) and folder.count("/") < TREE_DEPTH_MAX and _is_text(name)
 
 
 @dataclass(frozen=True)

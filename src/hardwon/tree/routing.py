@@ -44,7 +44,7 @@ from typing import Any, Final, NamedTuple
 from hardwon import limits
 from hardwon.errors import InvalidInputError, Problem
 from hardwon.records.fields import ABSENT, check_that, now
-from hardwon.records.kinds import OUTCOMES, ROUTES, safe_summary
+from hardwon.records.kinds import OUTCOMES, ROUTES, SUMMARY_FROM_CONTENT_CHARS, safe_summary
 from hardwon.text.terms import ROUTED_NUMBER_CHARS_MAX, spelled
 from hardwon.tree.topology import Reflection, name_area
 
@@ -474,7 +474,7 @@ class Coherence:
         route, leaf = self._place(packet)
         about, content = packet.get("summary"), packet.get("content")
         if not isinstance(about, str) or not about:
-            about = content[: limits.SUMMARY_FROM_CONTENT_CHARS] if isinstance(content, str) else ""
+            about = content[:SUMMARY_FROM_CONTENT_CHARS] if isinstance(content, str) else ""
         moment, stamp = packet.get("timestamp"), ""
         with suppress(ValueError):  # no time: the file is named by the clock
             at = datetime.fromisoformat(moment) if isinstance(moment, str) else moment

@@ -28,7 +28,7 @@ from pydantic import BaseModel
 
 from hardwon import limits
 from hardwon.errors import InvalidInputError
-from hardwon.records.kinds import Event, Experience, R, safe_summary
+from hardwon.records.kinds import SUMMARY_FROM_CONTENT_CHARS, Event, Experience, R, safe_summary
 from hardwon.text.tables import (
     Form,
     Forms,
@@ -488,7 +488,7 @@ def without_secrets(record: R) -> R:
     kept = {name: data.pop(name) for name in ("id", "kind", "redacted", "recalled") if name in data}
     project = data["metadata"].pop("project_id")
     if isinstance(record, Experience) and record.summary == safe_summary(
-        record.content[: limits.SUMMARY_FROM_CONTENT_CHARS]
+        record.content[:SUMMARY_FROM_CONTENT_CHARS]
     ):
         # it may hold the beginning of the secret: made anew from the cleaned content
         del data["summary"]

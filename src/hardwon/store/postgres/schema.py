@@ -25,7 +25,7 @@ from pkgutil import get_data
 from typing import Final
 
 from hardwon import limits
-from hardwon.lessons import counts
+from hardwon.lessons import counts, tallies
 from hardwon.records.kinds import VIA_IMPORT, VOUCHED_STATUSES
 from hardwon.store.base import REQUESTS_DROPPED_AT_ONCE, adding_tallies
 
@@ -83,6 +83,7 @@ _VALUES: Final[dict[str, object]] = {
     "adding_tallies": adding_tallies("tally", "greatest").replace("project_id, ", ""),
     "VIA_IMPORT": VIA_IMPORT,
     "REQUESTS_DROPPED_AT_ONCE": REQUESTS_DROPPED_AT_ONCE,
+    "LESSONS_AT_ONCE_MAX": tallies.LESSONS_AT_ONCE_MAX,
     "MILLIONTHS": counts.MILLIONTHS,
     "level_max": counts.LEVELS - 1,
     "anonymous_scopes": _quote_each(sorted(counts.ANONYMOUS_SCOPES)),

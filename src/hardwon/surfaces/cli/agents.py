@@ -31,6 +31,13 @@ from hardwon.surfaces.cli import base as cli
 from hardwon.text.terms import counted
 from hardwon_cli import hook
 
+# A git hook gives up after so long, whatever holds it up. Who commits does not wait for a memory.
+HOOK_S_MAX: Final = 5.0
+
+# How long a command that has ended waits for its attempt to be recorded, where others write:
+# whoever ran it waits as well.
+RUN_RECORD_S: Final = 20.0
+
 # How long a command waits for what the memory has to say before it. Fifty times what it takes.
 RUN_ADVICE_S: Final = 3.0
 
@@ -111,7 +118,7 @@ def run(
             tags=tag or (),
         )
         with suppress(KeyboardInterrupt):  # the command has ended: its exit code is what counts
-            ask("did not record this run", limits.RUN_RECORD_S, record)
+            ask("did not record this run", RUN_RECORD_S, record)
     raise typer.Exit(ran.exit_code)
 
 
@@ -394,7 +401,7 @@ def run_hook(ctx: typer.Context, name: str) -> None:
             )
         return
     # whatever is under way is then as if it had never begun
-    alarm = threading.Timer(limits.HOOK_S_MAX, os._exit, (0,))
+    alarm = threading.Timer(HOOK_S_MAX, os._exit, (0,))
     alarm.daemon = True
     alarm.start()
     try:

@@ -12,7 +12,7 @@ from pathlib import Path
 from pkgutil import get_data
 from typing import Annotated, Final, Literal
 
-from hardwon import limits
+from hardwon.capture.agent_settings import AGENT_SETTINGS_BYTES_MAX
 from hardwon.errors import InvalidInputError, PlaceError
 from hardwon.outside import files
 from hardwon.surfaces.cli import base as cli
@@ -69,7 +69,7 @@ def find_owners(folder: Path) -> dict[str, Whose]:
         raise PlaceError(f"{folder} is not a folder: name the folder of the project")
     owners: dict[str, Whose] = dict.fromkeys(_BODIES, "nobody")
     for module in filter(lambda module: files.exists(folder / module), _BODIES):
-        data = files.read_regular(folder / module, limits.AGENT_SETTINGS_BYTES_MAX)
+        data = files.read_regular(folder / module, AGENT_SETTINGS_BYTES_MAX)
         text = data.decode(errors="replace")
         if _MARK in text or re.search(r"^from hardwon\b", text, re.MULTILINE):
             owners[module] = "hardwon"

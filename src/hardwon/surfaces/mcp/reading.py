@@ -23,6 +23,10 @@ from hardwon.surfaces.mcp.words import describe_answer, list_records
 from hardwon.surfaces.shapes import jsonable, make_schema
 from hardwon.tree.topology import RECENT_SHOWN
 
+# One resource as JSON. A reader asked for this very one, and nearly every record fits whole; most
+# have two kilobytes.
+RESOURCE_CHARS_MAX: Final = 200_000
+
 SCHEME: Final = "hardwon://"
 BTB_SCHEME: Final = "btb://"
 SKILL_SCHEME: Final = "skill://"
@@ -145,7 +149,7 @@ def read_resource(ask: Ask, address: str, *, btb: bool = False) -> str:
     if scheme == BTB_SCHEME and name == "schema":
         return json.dumps(ROUTER.schema, ensure_ascii=False)
     clean = clean_json(jsonable(resource.read(ask, parameter), origins=True))
-    value, left_out = fit(clean, limits.RESOURCE_CHARS_MAX)
+    value, left_out = fit(clean, RESOURCE_CHARS_MAX)
     if left_out:
         note = f"Left out to keep this short: {left_out}. "
         value = {**value, "left_out": f"{note}hardwon show and hardwon export have all of it."}

@@ -16,6 +16,7 @@ from typing import Annotated, Any, Final, Literal, NamedTuple
 from pydantic import Field
 
 from hardwon import limits
+from hardwon.lessons.evidence import EVIDENCE_SHOWN_MAX
 from hardwon.memory.ask import advice_text
 from hardwon.records.fields import Text, check_that
 from hardwon.records.kinds import ROUTES
@@ -134,7 +135,7 @@ def _ask_before(ask: Ask, arguments: Mapping[str, Any]) -> ShortAnswer:
         if advice.verdict != "unknown":
             lines.insert(0, advice_text(advice))
             ids += advice.evidence
-    ids = list(dict.fromkeys(ids))[: limits.EVIDENCE_SHOWN_MAX]
+    ids = list(dict.fromkeys(ids))[:EVIDENCE_SHOWN_MAX]
     lines += [f"For `recalled`: {', '.join(ids)}"] if ids else []
     return ShortAnswer("\n".join(lines) or NOTHING_KNOWN, tuple(ids))
 

@@ -150,7 +150,7 @@ class McpApp:
 def read_query(takes: type[A], in_path: Mapping[str, str], query: bytes) -> A:
     """The arguments that an address says."""
     texts = dict(in_path)
-    for name, text in parse_pairs(query, limits.QUERY_FIELDS_MAX, "query"):
+    for name, text in parse_pairs(query):
         check_that(name not in texts, name, text, "a value in one place: it was given before")
         longest = limits.QUERY_TEXT_CHARS_MAX
         allowed = f"text of at most {longest} characters in a query"

@@ -26,6 +26,10 @@ from hardwon.surfaces.rest.metrics import Metrics
 from hardwon.surfaces.rest.options import ServerOptions
 from hardwon.surfaces.rest.problems import RefusedError, answer_to
 
+# Requests that are carried out at a time; the others wait their turn. SQLite takes one writer, and
+# readers are quick.
+SERVE_THREADS: Final = 16
+
 # How long a body may make no progress. A connection that is slower than that is gone.
 BODY_WAIT_S: Final = 10.0
 
@@ -67,7 +71,7 @@ class Service:
         self.gate = gate
         self.settings = settings
         self.metrics = Metrics()
-        self._threads = ThreadPoolExecutor(limits.SERVE_THREADS, thread_name_prefix=THREADS)
+        self._threads = ThreadPoolExecutor(SERVE_THREADS, thread_name_prefix=THREADS)
 
     async def run(self, function: Callable[..., T], *arguments: Any) -> T:
         """What the function gives, which runs in one of the threads."""

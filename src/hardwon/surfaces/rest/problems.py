@@ -17,6 +17,9 @@ from hardwon import errors, limits
 from hardwon.errors import VALUE_CHARS_SHOWN, HardwonError, InvalidInputError, Problem
 from hardwon.trust.redact import redact, redact_json
 
+# Parameters in a query; no operation has half as many.
+QUERY_FIELDS_MAX: Final = 64
+
 MEDIA_TYPE: Final = "application/problem+json"
 _log: Final = logging.getLogger("hardwon.surfaces")
 # Looked through for secrets before a value is cut: one that is cut in half is not known any more.
@@ -149,7 +152,9 @@ _bounded.maxstring = _bounded.maxother = _bounded.maxlong = _REDACTED_CHARS
 _bounded.maxlevel = 3
 
 
-def parse_pairs(encoded: bytes, fields_max: int, where: str) -> list[tuple[str, str]]:
+def parse_pairs(
+    encoded: bytes, fields_max: int = QUERY_FIELDS_MAX, where: str = "query"
+) -> list[tuple[str, str]]:
     """What a query or a form says, in order."""
     try:
         return parse_qsl(

@@ -21,6 +21,10 @@ from hardwon import limits
 from hardwon.errors import PlaceError
 from hardwon.surfaces.rest.guard import THREADS
 
+# How long a server that was told to end waits for what it has taken on. Supervisors kill after 30
+# to 90 seconds.
+SHUTDOWN_S_MAX: Final = 30
+
 # The address of a request with its query, and its headers: every parameter of an operation at its
 # longest, in any script, escaped, and what proxies and the cookies of other programs add.
 REQUEST_HEAD_BYTES_MAX: Final = 192 * limits.KIB
@@ -73,7 +77,7 @@ class Server(uvicorn.Server):
             server_header=False,
             proxy_headers=False,
             timeout_keep_alive=5,
-            timeout_graceful_shutdown=limits.SHUTDOWN_S_MAX,
+            timeout_graceful_shutdown=SHUTDOWN_S_MAX,
             limit_concurrency=limits.SERVED_CONNECTIONS_MAX,
             h11_max_incomplete_event_size=REQUEST_HEAD_BYTES_MAX,
             ssl_certfile=certificate,

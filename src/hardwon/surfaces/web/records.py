@@ -30,6 +30,12 @@ from hardwon.surfaces.shapes import jsonable
 from hardwon.surfaces.web.pages import KINDS, PageRequest, WebPage, shorten
 from hardwon.text.terms import matches, own_texts, query_terms
 
+# Records on one page of the search, where nobody asks for more.
+WEB_RESULTS: Final = 20
+
+# Records on one page of the search.
+WEB_RESULTS_MAX: Final = 100
+
 # What a search shows of a record: four lines.
 WEB_SNIPPET_CHARS: Final = 320
 
@@ -56,9 +62,9 @@ class Piece(NamedTuple):
 def view_search(ask: Ask, request: PageRequest) -> WebPage:
     """The search, with a record beside it."""
     asked = {name: value.strip() for name, value in request.query.items() if value.strip()}
-    count = limits.WEB_RESULTS
+    count = WEB_RESULTS
     if re.fullmatch(r"[0-9]{1,4}", asked.get("k", "")):
-        count = min(max(int(asked["k"]), 1), limits.WEB_RESULTS_MAX)
+        count = min(max(int(asked["k"]), 1), WEB_RESULTS_MAX)
     answers: list[dict[str, Any]] = []
     following, problems = None, list[Problem]()
     try:

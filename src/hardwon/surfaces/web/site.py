@@ -15,7 +15,6 @@ from starlette.requests import Request as HttpRequest
 from starlette.responses import FileResponse, JSONResponse, RedirectResponse, Response
 from starlette.routing import Route
 
-from hardwon import limits
 from hardwon.errors import HardwonError, NotAdmittedError
 from hardwon.surfaces.gate import Ask, check_access
 from hardwon.surfaces.rest.guard import OPERATION, Service
@@ -296,7 +295,7 @@ def _ask_to_sign_in(http: HttpRequest) -> Response:
 
 
 def _read_query(http: HttpRequest) -> dict[str, str]:
-    return dict(parse_pairs(http.scope["query_string"], limits.QUERY_FIELDS_MAX, "query"))
+    return dict(parse_pairs(http.scope["query_string"]))
 
 
 def _read_form(http: HttpRequest, body: bytes, session: pages.SignIn | None = None) -> pages.Form:

@@ -25,7 +25,13 @@ from hardwon.memory import Memory
 from hardwon.memory.project import batches
 from hardwon.memory.record import ENVELOPE_KEYWORDS, make_metadata
 from hardwon.records.fields import ABSENT, check_that, derived_id, now
-from hardwon.records.kinds import ROUTES, Experience, Source, safe_summary
+from hardwon.records.kinds import (
+    ROUTES,
+    SUMMARY_FROM_CONTENT_CHARS,
+    Experience,
+    Source,
+    safe_summary,
+)
 from hardwon.store.types import Progress
 from hardwon.text.terms import counted
 from hardwon.tree.datasets.read import DatasetEntries, read
@@ -431,7 +437,7 @@ def _check_route(keys: Mapping[str, Any]) -> Iterator[Fault]:
 def _check_summary(keys: Mapping[str, Any]) -> Iterator[Fault]:
     summary = keys.get("summary", ABSENT)
     if summary is ABSENT:
-        made = safe_summary(str(keys.get("content", ""))[: limits.SUMMARY_FROM_CONTENT_CHARS])
+        made = safe_summary(str(keys.get("content", ""))[:SUMMARY_FROM_CONTENT_CHARS])
         yield _fault("summary", ABSENT, "is missing", f"{made} is made of the content", "warning")
     elif not isinstance(summary, str):
         yield _fault("summary", summary, "is not text", "name it in a few lowercase words")
