@@ -1,6 +1,4 @@
-"""A real browser at a real server: what its pages complain of, and records whose every text is
-hostile.
-"""
+"""A real browser at a real server, and records whose every text is hostile."""
 
 from __future__ import annotations
 
@@ -61,9 +59,7 @@ _REPORT_VIOLATIONS: Final = """document.addEventListener('securitypolicyviolatio
 
 
 def chromium() -> str:
-    """Where a Chromium is. Without one the tests fail: they are of no use where nobody runs
-    them.
-    """
+    """Where a Chromium is; without one the tests fail."""
     named = os.environ.get("HARDWON_CHROMIUM")
     found = named or next(filter(None, map(shutil.which, CHROMIUMS)), None)
     if found is None:
@@ -172,9 +168,6 @@ def visitor(started: Browser, url: str, **options: Any) -> Iterator[Visitor]:
         context.close()
 
 
-# --- records whose every text is hostile ---
-
-
 def hostile_values(model: type[BaseModel], text: str) -> dict[str, Any]:
     """A value with the text in it for every field that can have one."""
     found = {}
@@ -207,9 +200,7 @@ def _model_in(annotation: Any) -> type[Model] | None:
 
 
 def fill_with_hostile_records(memory: Memory) -> list[AnyRecord]:
-    """Records of every kind, one of each for each hostile text, and what is made of them: rules,
-    cards, decisions, advice.
-    """
+    """Records of every kind for each hostile text, and rules, cards and decisions of them."""
     kept: list[AnyRecord] = []
     for text in HOSTILE:
         fixed = {"fix_success": True, "verification_success": True}

@@ -1,6 +1,4 @@
-"""How much the tests try: less in `make test`, everything in `make torture`; and the rows of a
-corpus, all in one test.
-"""
+"""How much is tried: less in `make test`, all in `make torture`; and a corpus as one test."""
 
 from __future__ import annotations
 
@@ -60,7 +58,5 @@ def each(
 
 
 def seed_of_the_run() -> int:
-    """The same in every ordinary run, so that one fails for what was changed and not by chance; the
-    long runs draw a new one each time.
-    """
+    """The same in every ordinary run; the long runs draw a new one each time."""
     return random.SystemRandom().randrange(2**32) if TORTURE else 20261116

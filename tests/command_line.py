@@ -1,6 +1,4 @@
-"""The command line under test: as a process, in this process, on a terminal; and its page of the
-documentation.
-"""
+"""The command line under test: as a process, in this one, on a terminal; and its page."""
 
 from __future__ import annotations
 
@@ -60,9 +58,7 @@ EXAMPLES = [
 
 
 def settle(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In this folder, with its memory in `brain`, and nothing in the environment that changes the
-    output or asks a model.
-    """
+    """In this folder, its memory in `brain`, and nothing around that changes what is printed."""
     monkeypatch.chdir(folder)
     monkeypatch.setenv("HARDWON_MEMORY", "brain")
     for name in (
@@ -115,9 +111,7 @@ def refused(*arguments: str, code: int = 1) -> str:
 def on_a_terminal(
     *arguments: str, answer: str | None = None, code: int = 0, **environment: str
 ) -> str:
-    """What the command shows when both of its outputs are a terminal of 100 columns; with an
-    `answer`, its input too, and that is typed once it asks.
-    """
+    """What is shown on a terminal of 100 columns; an `answer` is typed once it asks."""
     ours, theirs = pty.openpty()
     shown = bytearray()
 
@@ -154,9 +148,7 @@ def on_a_terminal(
 
 
 def keys_of(value: Any) -> set[str]:
-    """Its own, and those of the items of a list. Of a record those that every one has: records.md
-    tells the others.
-    """
+    """Its own, and those of a list's items; of a record those that every one has."""
     if isinstance(value, list):
         return set().union(*map(keys_of, value))
     if isinstance(value, Mapping) and {"id", "kind", "metadata"} <= value.keys():
@@ -207,9 +199,7 @@ def healthy() -> bool:
 
 
 def check_json(command: str, found: Any) -> None:
-    """It is what HTTP gives for the same operation; of a command that is none, every key is told on
-    the page.
-    """
+    """It is what HTTP gives for the same operation; otherwise its page tells every key."""
     words = command.split()
     command = next(name for n in (2, 1) if (name := " ".join(words[:n])) in BUILT)
     if operation := OPERATION_OF.get(command):
@@ -224,9 +214,7 @@ def check_json(command: str, found: Any) -> None:
 
 
 def as_http_answers(words: str, *arguments: str, complaints: bool = False) -> Any:
-    """What the command of these words prints as JSON, which is what HTTP gives for the same
-    operation.
-    """
+    """What a command prints as JSON, which is what HTTP gives for the same operation."""
     found = answered(*words.split(), *arguments, complaints=complaints)
     assert jsonable(parse(OPERATION_OF[words].gives, found)) == found
     return found

@@ -44,9 +44,7 @@ settings.load_profile("hardwon")
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection(session: pytest.Session) -> None:
-    """Every worker loads every file of tests, and the first to load one has to rewrite its
-    assertions. So each begins with others, and finds the rest written.
-    """
+    """Assertions are rewritten at the first load: each worker begins with other files."""
     count, worker = (
         os.environ.get("PYTEST_XDIST_WORKER_COUNT"),
         os.environ.get("PYTEST_XDIST_WORKER"),
@@ -59,18 +57,14 @@ def pytest_collection(session: pytest.Session) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """What is loaded by now stays: it is not looked through again each time. And what the tests
-    leave is looked for less often than after every seven hundred objects.
-    """
+    """What is loaded by now stays, and is not looked through again each time."""
     gc.freeze()
     gc.set_threshold(10_000, 20, 20)
     gc.enable()
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """`pytest.mark.engines(…)`, on a file or a test, says where its memories are; without it they
-    are in files.
-    """
+    """`pytest.mark.engines(…)` says where memories are; without it they are in files."""
     marked = metafunc.definition.get_closest_marker("engines")
     if marked and "engine" in metafunc.fixturenames:
         metafunc.parametrize("engine", marked.args)
@@ -90,9 +84,7 @@ def _children_ignore_no_signals() -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def _authorities_are_read_once() -> Iterator[None]:
-    """For every client, httpx reads the certificates of all authorities: a tenth of a test's time,
-    for servers that have none.
-    """
+    """Else httpx reads them for every client, for servers that have none."""
     read = ssl.create_default_context
     known = cache(lambda file: read(cafile=file))
     lists = {certifi.where(), os.environ.get("SSL_CERT_FILE")}
@@ -108,9 +100,7 @@ def _authorities_are_read_once() -> Iterator[None]:
 
 @pytest.fixture(scope="session", autouse=True)
 def _schemas_are_checked_once() -> Iterator[None]:
-    """The MCP client checks that the schema of each tool is one before it looks at each answer,
-    which takes longer than everything else that is done for the answer.
-    """
+    """Else the MCP client checks a tool's schema before it looks at each answer."""
     from jsonschema import Draft202012Validator  # after what is kept from it above
 
     check = Draft202012Validator.check_schema

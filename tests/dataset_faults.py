@@ -1,6 +1,4 @@
-"""Faults to plant in a data set: each spoils one memory in one way, and says where that must be
-found.
-"""
+"""Faults to plant in a data set: each spoils one memory, and says where that must be found."""
 
 from __future__ import annotations
 
@@ -26,9 +24,7 @@ class Planted(NamedTuple):
 
 
 class Kind(NamedTuple):
-    """`spoil` gets a memory, a sound one from before it, and chance; it returns the field at fault
-    and the spoilt memory, or None where the memory cannot have this fault.
-    """
+    """`spoil` returns the field at fault and the spoilt memory, or None where it cannot be."""
 
     name: str
     spoil: Callable[[Memory, Memory, Random], tuple[str, Any] | None]
@@ -204,9 +200,7 @@ KINDS = (
 def plant(
     memories: list[Memory], count: int, seed: int
 ) -> tuple[list[Any], set[Planted], set[str]]:
-    """A copy with `count` faults in as many memories, where they must be found, and which kinds
-    there are.
-    """
+    """A copy with `count` faults, where they must be found, and which kinds there are."""
     random = Random(seed)
     spoilt: list[Any] = list(memories)
     chosen = set(random.sample(range(1, len(memories)), count))

@@ -1,6 +1,4 @@
-"""An embeddings endpoint on this machine that answers as a test tells it to; badly in all the ways
-that a FakeLlm knows.
-"""
+"""An embeddings endpoint on this machine that answers as a test tells it to."""
 
 from __future__ import annotations
 
@@ -24,9 +22,7 @@ def item(index: object, embedding: object) -> dict[str, object]:
 
 
 class FakeEmbeddings(FakeLlm):
-    """Like FakeLlm; until told otherwise it answers a well-formed question with vectors, the last
-    text's first.
-    """
+    """Like FakeLlm; until told otherwise it answers with vectors, the last text's first."""
 
     def __init__(self, *, dimension: int = 4) -> None:
         self.dimension = dimension

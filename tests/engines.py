@@ -1,6 +1,4 @@
-"""Both engines, for tests that hold for each: an empty memory of either, as often as one is asked
-for.
-"""
+"""Both engines, for tests that hold for each: empty memories of either."""
 
 from __future__ import annotations
 
@@ -33,9 +31,7 @@ Places = Callable[[str], str]
 ENGINES = ("sqlite", "postgres")
 PROJECTS = ("default", "p", "q", "one", "two", "other", "here", "shared")
 FEWER_IN_POSTGRES = 3
-"""Every third generated example: what it costs there is round trips to a server, and all are tried
-in files.
-"""
+"""One in so many generated examples: there it costs round trips to a server."""
 
 _TIDIED_EVERY = 10
 _EMPTYING_S = 120
@@ -50,9 +46,7 @@ _unused: list[str] = []
 
 @contextmanager
 def a_database() -> Iterator[str]:
-    """The URL of a database that is set up, with nothing in it. Emptying one takes a tenth of what
-    making one takes.
-    """
+    """The URL of a database that is set up, and empty; emptying is quicker than making one."""
     url = _unused.pop() if _unused else _new_database(*PROJECTS)
     try:
         yield url
@@ -157,9 +151,7 @@ def memories(engine: str, number: int, **options: Any) -> Iterator[list[Memory]]
 
 
 def wrong_with(memory: Memory) -> list[Finding]:
-    """What the doctor finds. The server that the tests share does not wait for its disk; that it
-    says so is no fault.
-    """
+    """What the doctor finds, but that the tests' server does not wait for its disk."""
     return [
         finding
         for finding in memory.doctor().findings
@@ -181,9 +173,7 @@ def go_past(memory: Memory, sql: str) -> None:
 
 
 def everything_in(memory: Memory) -> bytes:
-    """All that its files hold, or all that the tables of a database show to whoever may see
-    everything.
-    """
+    """All that its files hold, or the tables of its database."""
     if not is_url(memory.location):
         file = Path(memory.location)
         return b"".join(part.read_bytes() for part in sorted(file.parent.glob(f"{file.name}*")))
@@ -200,9 +190,7 @@ def everything_in(memory: Memory) -> bytes:
 def holds_in_every_engine(
     number: int, *drawn: st.SearchStrategy[Any]
 ) -> Callable[[Callable[..., None]], Callable[[str], None]]:
-    """A test of what is drawn, whose first argument is the engine: so many examples in files, fewer
-    in a database.
-    """
+    """A test of what is drawn, whose first argument is the engine."""
 
     def of(test: Callable[..., None]) -> Callable[[str], None]:
         def tried(engine: str) -> None:

@@ -365,7 +365,6 @@ FAILED += [
 ]
 FAILED += [report for group in ALIKE.values() for report in group]
 
-# ---- what tools answer when nothing failed
 
 FINE: list[str] = """
 0 errors

@@ -144,9 +144,7 @@ class Attacker:
         return hit != negated
 
     def _sample(self, nodes: Iterable[_Node], before: str = "") -> str:
-        """What comes before, and behind it one text that these nodes take, as far as they can be
-        read one by one.
-        """
+        """What comes before, and behind it one text that these nodes take."""
         text = before
         for kind, value in nodes:
             if kind is op.LITERAL:
@@ -171,9 +169,7 @@ class Attacker:
         return text
 
     def _find_spots(self, nodes: Iterable[_Node], before: str) -> Iterator[tuple[str, str]]:
-        """For every repeat what leads there and what it takes; for every other end what leads there,
-        and nothing.
-        """
+        """For every repeat what leads there and what it takes; for other ends what leads there."""
         for kind, value in nodes:
             if kind in _REPEATS:
                 first, *more = value[2]
@@ -205,8 +201,6 @@ def _inner(kind: object, value: Any) -> list[Iterable[_Node]]:
         return list(value[1])
     return [value[1]] if kind in (op.ASSERT, op.ASSERT_NOT) else []
 
-
-# ---- every pattern of a room
 
 # At a place that the caller names; all others look for a place.
 _AT_A_PLACE: Final = frozenset({"match", "fullmatch"})
@@ -286,9 +280,7 @@ def _open(name: str, value: object) -> list[tuple[str, object]]:
 
 
 def _find_uses(modules: Iterable[ModuleType]) -> dict[tuple[int, str], set[str]]:
-    """The methods that are asked of a global pattern, and of the attribute of a global table of
-    patterns, by the identity of what is global and the attribute.
-    """
+    """The methods that are asked of a global pattern, or an attribute of a table of patterns."""
     uses = dict[tuple[int, str], set[str]]()
     for module in modules:
         holders = vars(module)
@@ -319,8 +311,6 @@ def _find_written(module: ModuleType) -> Iterator[tuple[str, str]]:
             yield str(source.value), node.func.attr
 
 
-# ---- every function of a room that reads a text
-
 # What is passed to a parameter, by how it is annotated; the text where there is nothing here.
 _PASSED: Final[dict[str, object]] = {
     "int": 1_000,
@@ -346,9 +336,7 @@ class Reader(NamedTuple):
 
 
 def find_readers(*packages: str) -> list[Reader]:
-    """The public functions of these packages that can be called with one text or several, and with
-    what has a value here.
-    """
+    """The public functions of these packages that can be called with texts."""
     readers = []
     for module in find_modules(*packages):
         for name, function in vars(module).items():

@@ -1,6 +1,4 @@
-"""Older fix histories as the old programs made them, with Python's own sqlite3, awkward rows
-included.
-"""
+"""Older fix histories as the old programs made them, awkward rows included."""
 
 from __future__ import annotations
 
@@ -71,9 +69,7 @@ def create(
 
 
 def add(path: Path, rows: Iterable[Mapping[str, Any]], shape: str = "claude") -> None:
-    """Each row is an ordinary one but for what is said. Where a shape has two analyses both say the
-    same unless told.
-    """
+    """Each row is an ordinary one but for what is said."""
     ordinary = ORDINARY | dict.fromkeys(_ANALYSIS[shape], "it needs more time")
     with closing(sqlite3.connect(path)) as connection, connection:
         for row in rows:

@@ -1,6 +1,4 @@
-"""Little projects with tests of their own, in real repositories, and real runs of pytest in
-them.
-"""
+"""Little projects with tests of their own, in real repositories, and runs of pytest there."""
 
 from __future__ import annotations
 
@@ -70,9 +68,7 @@ class Project:
         self._register()
 
     def _register(self) -> None:
-        """As an installer would: the entry point is in the metadata of a distribution on the
-        path.
-        """
+        """As an installer would: the entry point is in a distribution's metadata."""
         metadata = self._installed / "hardwon_entry-1.dist-info"
         metadata.mkdir(parents=True)
         (metadata / "METADATA").write_text(
@@ -120,9 +116,7 @@ class Project:
 
 
 def without_our_plugins() -> list[str]:
-    """Options of pytest. What these tests have installed a little project has not, and it takes
-    seconds to load.
-    """
+    """Options of pytest: what these tests have installed a little project has not."""
     names = {plugin.name for plugin in entry_points(group="pytest11")} - {
         "hardwon",
         "xdist",

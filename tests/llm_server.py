@@ -150,9 +150,7 @@ class FakeLlm:
     # ---- how it answers
 
     def reply(self, *contents: object) -> None:
-        """As a real endpoint does; several contents are given one after the other, the last one for
-        ever.
-        """
+        """As a real endpoint does; of several contents the last one for ever."""
         left = list(contents)
 
         def behave(handler: _Handler) -> None:

@@ -165,9 +165,7 @@ logs = st.lists(records, min_size=1, max_size=14)
 
 
 def knowledge_of(memory: Memory) -> list[tuple[Any, ...]]:
-    """Everything that is stored of knowledge, in one order: every tally, and every exact key with
-    its record's id.
-    """
+    """Every tally, and every exact key with its record's id, in one order."""
     with memory._project.store.read(memory.project) as session:
         tallies = session.select("SELECT * FROM tally ORDER BY 1, 2, 3, 4, 5, 6")
         keys = session.select(

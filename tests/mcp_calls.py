@@ -1,6 +1,4 @@
-"""MCP servers under test, as the SDK's own client sees them: over stdio, in a process of its own,
-and over HTTP.
-"""
+"""MCP servers under test, as the SDK's own client sees them, over stdio and HTTP."""
 
 from __future__ import annotations
 
@@ -95,9 +93,7 @@ def parameters(
     project: str | None = None,
     strict: bool = False,
 ) -> StdioServerParameters:
-    """`strict`: warnings are errors, in a Python that is started anew; otherwise it is loaded
-    already.
-    """
+    """`strict`: warnings are errors, in a Python that is started anew."""
     named = ["--project", project] if project else []
     return StdioServerParameters(
         command=sys.executable if strict else warm.python(warm.MAIN, *_LOADED),

@@ -117,9 +117,7 @@ def issue(rng: random.Random) -> Issue:
 def records(
     count: int, seed: int = 1, *, first: int = 0, project: str = "default"
 ) -> Iterator[AnyRecord]:
-    """One after the other in time; `first` is the number of the first, for one load in several
-    batches.
-    """
+    """One after the other in time; `first` is the number of the first."""
     rng = random.Random(f"{seed} {first}")
     earlier: list[str] = []
     for number in range(first, first + count):

@@ -1,6 +1,4 @@
-"""A way to a PostgreSQL server that can be cut at the worst moment, or that only lets through what
-is encrypted.
-"""
+"""A way to a PostgreSQL server that can be cut at the worst moment, or speaks TLS."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""A real PostgreSQL for the tests: one server for each test process, with as many databases as are
-asked for, and servers of their own for the tests that kill them.
-"""
+"""A real PostgreSQL for each test process, and others for the tests that kill them."""
 
 from __future__ import annotations
 
@@ -168,9 +166,7 @@ class Server:
                 return
 
     def kill(self) -> None:
-        """As if the machine had lost its power: the server and all its processes are gone at
-        once.
-        """
+        """As if the power were cut: the server and all its processes are gone at once."""
         assert self._process is not None
         family = psutil.Process(self._process.pid).children(recursive=True)
         self._process.kill()

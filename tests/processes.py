@@ -1,6 +1,4 @@
-"""Real child processes that tell what was acknowledged to them, so that they can be killed and held
-to it; and a port for those that listen.
-"""
+"""Child processes that tell what was acknowledged to them; and a free port."""
 
 from __future__ import annotations
 
@@ -30,9 +28,7 @@ class Child:
 
     @classmethod
     def start(cls, work: Callable[[Tell], None]) -> Child:
-        """Runs `work` in a child; what it tells survives its death, because a pipe is the
-        kernel's.
-        """
+        """Runs `work` in a child; what it tells survives its death: a pipe is the kernel's."""
         reading, writing = os.pipe()
         pid = os.fork()
         if pid == 0:
@@ -93,9 +89,7 @@ def _write_all(pipe: int, data: bytes) -> None:
 
 
 def free_port() -> int:
-    """One that is free, and that nobody is given by chance: below those which the system hands to
-    connections, and drawn, because other workers look for theirs at the same time.
-    """
+    """Below those that the system hands to connections, and drawn: others look, too."""
     while True:
         port = secrets.randbelow(12_000) + 20_000
         with socket.socket() as asked, suppress(OSError):

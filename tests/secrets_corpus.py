@@ -19,9 +19,7 @@ _MADE = Counter[str]()
 
 
 def made_up(length: int, alphabet: str = _ALNUM) -> str:
-    """A value that is random but the same in every run, whatever files of tests were loaded before;
-    it has a digit, as a real one has.
-    """
+    """Random, but the same in every run; it has a digit, as a real one has."""
     asking = sys._getframe(1).f_globals["__name__"]
     _MADE[asking] += 1
     rng = random.Random(_MADE[asking] if asking == __name__ else f"{asking} {_MADE[asking]}")

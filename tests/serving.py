@@ -1,6 +1,4 @@
-"""A server under test: in this process, on a port of its own, with real sockets; or as a process
-that signals end.
-"""
+"""A server under test: in this process with real sockets, or as a process of its own."""
 
 from __future__ import annotations
 

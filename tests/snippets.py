@@ -122,8 +122,6 @@ def _until(numbered: Iterator[tuple[int, str]], end: str, begun: str) -> list[st
     raise WrongPageError(f"{begun}: the block does not end")
 
 
-# --- what is expected, and what came ---
-
 _CHANGING: Final = (
     (re.compile(r"(?<=hardwon-memory )[0-9a-f]{16}\b"), "HEX"),
     (re.compile(r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b"), "ID"),
@@ -144,9 +142,7 @@ def without_what_changes(text: str) -> str:
 
 
 def same(expected: str, printed: str) -> bool:
-    """… stands for any text within a line; alone on a line, for any lines. Where a hash is
-    expected, one without a letter is one too; elsewhere it is a number.
-    """
+    """… stands for any text in a line; alone on one, for any lines. A hash may lack letters."""
     pattern = []
     for line in without_what_changes(expected).split("\n"):
         if line.strip() == "…":
@@ -155,9 +151,6 @@ def same(expected: str, printed: str) -> bool:
             escaped = ".*?".join(map(re.escape, line.split("…")))
             pattern.append(escaped.replace("HEX", "(?:HEX|[0-9a-f]{7,64})") + "\n")
     return re.fullmatch("".join(pattern), without_what_changes(printed) + "\n") is not None
-
-
-# --- running ---
 
 
 class Shell:
@@ -183,9 +176,7 @@ class Shell:
         self._telling = telling
 
     def run(self, code: str, *, strict: bool) -> tuple[int, str]:
-        """The exit code of its last command and what it printed. `strict`: the first command that
-        fails ends it all.
-        """
+        """The exit code and what was printed. `strict`: the first failure ends it all."""
         script, printed = self._written(code)
         # in one go: a shell that a failure ends reads no second line
         self._say(
@@ -260,9 +251,7 @@ class Shell:
 
 @dataclass
 class Reader:
-    """Somebody who types a page's blocks into one shell and one Python, in a home folder of their
-    own.
-    """
+    """Somebody who types a page's blocks into one shell and one Python, in a home of their own."""
 
     home: Path
     shell: Shell
@@ -401,9 +390,7 @@ KINDS: Final[dict[str, Callable[[Reader, Block], None]]] = {
 
 
 def _typed_lines(block: Block) -> list[tuple[str, str]]:
-    """Each command after a `$ `, with the lines that begin with `> ` belonging to it, and what
-    follows as its output.
-    """
+    """Each command after a `$ ` with its `> ` lines, and what follows as its output."""
     found: list[tuple[list[str], list[str]]] = []
     for line in block.code.splitlines():
         if line.startswith("$ "):
@@ -418,9 +405,7 @@ def _typed_lines(block: Block) -> list[tuple[str, str]]:
 
 
 def surroundings(home: Path, more: dict[str, str]) -> dict[str, str]:
-    """The variables of a newcomer who has installed Hardwon, and nothing of whoever runs the
-    tests.
-    """
+    """The variables of a newcomer, and nothing of whoever runs the tests."""
     own = ("PG", "XDG_", "VIRTUAL_ENV", "PYTHON")
     kept = {name: value for name, value in environment().items() if not name.startswith(own)}
     path = [
@@ -444,9 +429,7 @@ def surroundings(home: Path, more: dict[str, str]) -> dict[str, str]:
 
 
 def run_page(page: Path, folder: Path, variables: Callable[[dict[str, str]], None]) -> list[Block]:
-    """Runs every block of the page and returns them. `variables` sets those of this process, for
-    Python.
-    """
+    """Runs every block and returns them. `variables` sets those of this process, for Python."""
     blocks = blocks_of(page)
     needs = {need for block in blocks for need in block.marks.get("needs", "").split(",") if need}
     home = folder / "home"
@@ -468,9 +451,7 @@ def run_page(page: Path, folder: Path, variables: Callable[[dict[str, str]], Non
 
 
 def _postgres(stack: ExitStack) -> dict[str, str]:
-    """A server at localhost whose users show passwords; its superuser comes by the socket, as
-    `createdb` and `psql` do.
-    """
+    """A server at localhost that asks for passwords; its superuser comes by the socket."""
     import postgres_server  # the driver is loaded for the pages that need it
 
     server = postgres_server.Server(password=True, careful=False)

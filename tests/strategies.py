@@ -59,9 +59,7 @@ def some(items: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
 
 
 def claimable(metadata: Metadata) -> Metadata:
-    """The same where it claims no more than its source may; else a verified one of a source that
-    may.
-    """
+    """The same, or a verified one of a source that may say so."""
     validation = metadata.validation
     if validation.status not in ("verified", "published"):
         return metadata

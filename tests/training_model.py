@@ -1,6 +1,4 @@
-"""Training memory as its document describes it, read anew: slow, plain, without a file. What the
-real one is held against.
-"""
+"""Training memory as its document describes it, slow and plain: what ours is held against."""
 
 from __future__ import annotations
 
@@ -200,8 +198,6 @@ def untimed(memory: dict[str, Any]) -> dict[str, Any]:
     ]
     return {**memory, "episode_log": log}
 
-
-# --- episodes as callers send them ---
 
 TASKS = ("root_cause_analysis", "triage", "rollback")
 WORDS = "Checked the auth log first|Escalated too early|Read the full trace|Restarted without a cause|No 'plan' … just tried"

@@ -1,6 +1,4 @@
-"""The side by side runs, and what was measured arrives on the page, with refusals and bounds that
-were missed.
-"""
+"""The side by side runs, and what was measured arrives on the page."""
 
 from __future__ import annotations
 
@@ -44,9 +42,7 @@ def episode(number: int) -> Measured:
 
 @pytest.fixture(scope="module")
 def measured(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A quick run of every store that needs no environment of its own, with a few episodes to
-    replay.
-    """
+    """A quick run of every store that needs no environment of its own."""
     folder = tmp_path_factory.mktemp("measured")
     with gzip.open(folder / "intercode_sql_dev.jsonl.gz", "wt") as lines:
         for number in range(8):

@@ -1,8 +1,4 @@
-"""README and docs are true: their commands exist, their links lead somewhere, and the site is built
-from them alone.
-
-tests/base/test_snippets.py runs what they show.
-"""
+"""README and docs are true; what they show is run by test_snippets.py."""
 
 from __future__ import annotations
 
@@ -41,9 +37,7 @@ def prose_of(page: Path) -> str:
 
 
 def anchors_of(page: Path) -> set[str]:
-    """Those that lead to the same heading here, where a repository shows its pages, and in the
-    site.
-    """
+    """Those that lead to the same heading here, in a repository, and in the site."""
     prose = prose_of(page)
     headings = [re.sub(r"[`*]|\[|\]\([^)]*\)", "", heading) for heading in _HEADING.findall(prose)]
     shown = {

@@ -36,9 +36,7 @@ COMMENTS = "no: its body is comments, which is no Python; the method of that nam
 
 
 class Block(NamedTuple):
-    """A block, in the order of the document: its name in our words, a piece of its text, and what
-    becomes of it.
-    """
+    """A block: its name in our words, a piece of its text, and what becomes of it."""
 
     name: str
     known_by: str

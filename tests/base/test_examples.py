@@ -1,6 +1,4 @@
-"""What is in examples/ besides what other tests run: the notebook, and that an extra brings all that
-its example imports.
-"""
+"""The notebook in examples/, and that an extra brings all that its example imports."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""The house rules that a machine can check: imports point one way, SQL stays in its room, the
-public names are the ones we mean, and importing costs little.
-"""
+"""The house rules that a machine can check: imports, SQL, public names, what loads."""
 
 from __future__ import annotations
 
@@ -20,8 +18,7 @@ ROOMS = [
     {"trust"}, {"tell"}, {"outside"}, {"store"}, {"memory"},
     {"tree", "training", "fixes", "capture", "adapters"}, {"surfaces"},
 ]  # fmt: skip
-"""From the ground up: an import points up this list, and rooms of one line do not know each other.
-"""
+"""An import points up this list; rooms of one line do not know each other."""
 
 LEVEL = {room: level for level, rooms in enumerate(ROOMS) for room in rooms}
 READS_OLDER = {"fixes/legacy.py"}

@@ -1,6 +1,4 @@
-"""Whatever a user has written to a file, by whatever name, no file of a memory's own is
-replaced.
-"""
+"""By whatever name a user writes a file, no file of a memory's own is replaced."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""What agents install Hardwon by: built as `make release` does, checked against each format, and
-started.
-"""
+"""What agents install Hardwon by: built as `make release` does, checked and started."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""What makes Python pleasant by hand: hits of every kind read alike, short reprs, tables in a notebook,
-and a memory for programs with an event loop.
-"""
+"""What makes Python pleasant by hand: hits, reprs, tables, and a memory to be awaited."""
 
 from __future__ import annotations
 

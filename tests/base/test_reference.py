@@ -1,6 +1,4 @@
-"""The pages of docs/reference are what their generator makes of the code, and say everything that
-there is to say.
-"""
+"""The pages of docs/reference are what the generator makes, and say everything."""
 
 from __future__ import annotations
 
@@ -97,9 +95,7 @@ def test_a_public_name_is_told_with_its_docstring(name: str) -> None:
 
 
 def first_sentence(found: Any) -> str:
-    """As pages show it: in one line. A docstring that a dataclass makes for itself does not
-    count.
-    """
+    """As pages show it, in one line; one that a dataclass makes does not count."""
     told = " ".join((inspect.getdoc(found) or "").split("\n\n")[0].split())
     assert told, f"{found} has no docstring"
     assert not told.startswith(f"{found.__name__}("), f"{found} has no docstring of its own"

@@ -1,6 +1,4 @@
-"""What `make audit` and `make release` say is true: of real runs of pip-audit, of hatchling and of
-cyclonedx-py.
-"""
+"""`make audit` and `make release`, with real pip-audit, hatchling and cyclonedx-py."""
 
 from __future__ import annotations
 

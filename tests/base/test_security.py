@@ -1,6 +1,4 @@
-"""What docs/security.md promises: each promise names tests that are there, and those that belong
-nowhere else are here.
-"""
+"""Each promise of docs/security.md names tests; those that belong nowhere else are here."""
 
 from __future__ import annotations
 
@@ -241,9 +239,7 @@ def test_packages_are_installed_by_their_hashes_alone() -> None:
 
 
 def test_what_the_library_needs_is_little() -> None:
-    """Whatever is installed with it may do everything that it may: a new name here is a
-    decision.
-    """
+    """What is installed with it may do all that it may: a new name is a decision."""
     names = re.findall(
         r"^([\w.-]+)(?:\[[\w,-]+\])?==", (ROOT / "requirements.lock").read_text(), re.MULTILINE
     )

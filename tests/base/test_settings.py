@@ -1,6 +1,4 @@
-"""Settings: who may say what, in which order, and that a checkout of somebody else's can do no harm
-with its file.
-"""
+"""Settings: who may say what, in which order, and what a checkout cannot do."""
 
 from __future__ import annotations
 

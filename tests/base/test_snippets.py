@@ -56,9 +56,7 @@ def test_the_snippets_of_a_page_run(
 def test_the_snippets_of_the_command_line_run_here_or_as_examples(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """tests/surfaces/test_cli.py runs the examples of all commands in one process: they are too many to
-    start each.
-    """
+    """test_cli.py runs the examples of all commands in one process."""
     blocks = blocks_of(MADE_FROM_COMMANDS)
     assert {block.language for block in blocks} == {"sh"}
     elsewhere = {example for _, example in EXAMPLES}

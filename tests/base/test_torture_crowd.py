@@ -1,6 +1,4 @@
-"""The simulated crowd of `make torture`: thousands of steps of it, that a seed replays, and that it
-finds what is wrong.
-"""
+"""The crowd of `make torture`: thousands of steps, replayed by seed; it finds what is wrong."""
 
 from __future__ import annotations
 
@@ -125,6 +123,3 @@ def test_a_fault_of_the_program_is_found(
     print(found.finding)
     assert f"life {found.number}, step {found.steps}" in found.finding
     assert f"--seed {plan.seed}" in crowd.replay_command(plan, found.number)
-
-
-# --- the model ---

@@ -1,6 +1,4 @@
-"""Fuzzing: a few inputs for every parser in each run of the tests; that it finds what is wrong; and
-what was found once.
-"""
+"""A few inputs for every parser; that fuzzing finds what is wrong; what was found once."""
 
 from __future__ import annotations
 

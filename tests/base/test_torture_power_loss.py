@@ -1,6 +1,4 @@
-"""Power loss: a few hundred states of every workload in each run of the tests, and that the replay
-finds what is wrong.
-"""
+"""A few states of every workload after a power loss, and that the replay finds what is wrong."""
 
 from __future__ import annotations
 
@@ -28,9 +26,7 @@ def states_of(number: int, count: int) -> list[int]:
 
 
 def first_findings_in(workload: type[Workload], first: int = 0, most: int = 60) -> list[str]:
-    """What is found in the first workload of a kind in which anything is; `first` is tried before
-    the others.
-    """
+    """What is found in the first workload of a kind in which anything is."""
     turns = (first, *range(most))
     numbers = (WORKLOADS.index(workload) + turn * len(WORKLOADS) for turn in turns)
     return next(
@@ -108,6 +104,3 @@ def folder() -> Iterator[Path]:
         for name in ("first", "again", "outside"):
             (made / name).mkdir()
         yield made
-
-
-# --- the disk ---

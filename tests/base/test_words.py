@@ -1,6 +1,4 @@
-"""The words of the house: functions are verbs, variables say what they hold, a docstring says what
-comes back. And its size: what a room may take, in lines of code.
-"""
+"""The words of the house, and its size: what a room may take, in lines of code."""
 
 from __future__ import annotations
 

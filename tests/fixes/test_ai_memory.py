@@ -66,9 +66,7 @@ def record(history: AIMemory, applied: bool = True, verified: bool = True, **sai
 
 
 def some(history: AIMemory) -> list[int]:
-    """Six attempts: four at timeouts, of which two succeeded; one at an issue on another model; one
-    that was only applied.
-    """
+    """Six attempts: four at timeouts, two of which succeeded."""
     return [
         record(history, False, False, fix_commands=["wait"], fixer_type="qwen"),
         record(history, notes="went well"),
@@ -89,9 +87,6 @@ def plain(value: Any) -> Any:
     """The value, which must be what JSON makes of it."""
     assert json.loads(json.dumps(value, allow_nan=False)) == value
     return value
-
-
-# --- recording ---
 
 
 def test_an_attempt_is_recorded_with_all_it_said(history: AIMemory) -> None:
@@ -147,9 +142,6 @@ def test_what_is_cut_is_told_after_it_was_recorded(history: AIMemory) -> None:
     with pytest.raises(CutWarning, match="notes"):
         record(history, notes="x" * (limits.TEXT_CHARS_MAX + 1))  # where warnings are errors
     assert history.get_memory_stats()["total_fixes_attempted"] == 2
-
-
-# --- asking ---
 
 
 def test_tips_and_knowledge_count_failures_too(history: AIMemory) -> None:
@@ -245,9 +237,6 @@ def test_the_context_is_framed_fenced_and_within_its_budget(history: AIMemory) -
         history.build_context_for_ai(issue, budget_tokens=5)
 
 
-# --- figures ---
-
-
 def test_both_meanings_of_success_have_their_own_names(history: AIMemory, clock: Clock) -> None:
     some(history)
     clock.now += timedelta(days=1)
@@ -273,9 +262,6 @@ def test_both_meanings_of_success_have_their_own_names(history: AIMemory, clock:
     assert low < fixers["qwen"]["p_success"] < high
 
 
-# --- out ---
-
-
 def test_insights_are_exported_as_one_file(history: AIMemory, tmp_path: Path) -> None:
     some(history)
     target = tmp_path / "out" / "insights.json"
@@ -295,9 +281,6 @@ def test_insights_are_exported_as_one_file(history: AIMemory, tmp_path: Path) ->
     assert list(target.parent.iterdir()) == [target]
 
 
-# --- the knowledge base ---
-
-
 def test_the_knowledge_base_fills_itself(history: AIMemory) -> None:
     knowledge = history.knowledge_base
     assert knowledge["successful_strategies"] == {}
@@ -310,9 +293,6 @@ def test_the_knowledge_base_fills_itself(history: AIMemory) -> None:
     assert len(knowledge["general_patterns"]) == 2
     assert (knowledge["version"], bool(knowledge["last_updated"])) == ("1.0", True)
     plain(knowledge)
-
-
-# --- older databases ---
 
 
 def test_an_older_database_is_adopted_when_it_is_opened(tmp_path: Path) -> None:
@@ -331,9 +311,6 @@ def test_an_older_database_is_adopted_when_it_is_opened(tmp_path: Path) -> None:
             result = history.knowledge_base["successful_strategies"]
             assert result == {"ERROR": ["read the log"], "TIMEOUT": ["old way"]}
     assert len(list(folder.glob("*.before-hardwon*.db"))) == 1
-
-
-# --- care ---
 
 
 def test_cleanup_keeps_successes_longer_and_can_be_undone(history: AIMemory, clock: Clock) -> None:
@@ -398,9 +375,6 @@ def test_compression_saves_room_and_keeps_the_figures(history: AIMemory, clock: 
     assert result == {**before, "knowledge_base_size": 0, "recent_activity_7days": 0}
 
 
-# --- the folder ---
-
-
 def test_the_folder_is_an_ordinary_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     with AIMemory() as history:
@@ -437,9 +411,6 @@ def test_a_memory_that_is_open_has_a_fix_history(memory: Memory, tmp_path: Path)
 def test_a_folder_must_be_one(folder: Any) -> None:
     with pytest.raises(InvalidInputError, match="memory_dir"):
         AIMemory(folder)
-
-
-# --- many at once ---
 
 
 def test_many_threads_record_and_ask_at_once(history: AIMemory) -> None:
@@ -550,8 +521,6 @@ def test_whoever_is_killed_while_saving_loses_nothing_that_was_saved(tmp_path: P
     assert result == found
     assert list(folder.glob(".*.part")) == []
 
-
-# --- what others may try ---
 
 SECRET = "ghp_" + "a1B2" * 9
 

@@ -1,6 +1,4 @@
-"""`hardwon drop-in`: an existing project, whose modules lie beside its scripts, changes over and
-back.
-"""
+"""`hardwon drop-in`: a project with modules beside its scripts changes over and back."""
 
 from __future__ import annotations
 

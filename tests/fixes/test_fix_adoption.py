@@ -1,6 +1,4 @@
-"""Older fix histories come in whole, or say why not; their files stay what they were; and a kill
-leaves the old or the new.
-"""
+"""Older fix histories come in whole or say why not; a kill leaves the old or the new."""
 
 from __future__ import annotations
 
@@ -75,9 +73,6 @@ def folder_with(tmp_path: Path, rows: int = 30) -> Path:
 
 def names_in(folder: Path) -> list[str]:
     return sorted(found.name for found in folder.iterdir() if not found.name.endswith(".lock"))
-
-
-# --- whole, once, and the source as it was ---
 
 
 @pytest.mark.parametrize("years", [0, 3])
@@ -202,9 +197,6 @@ def test_what_was_forgotten_stays_so(tmp_path: Path, memory: Memory) -> None:
     again = adopt_fix_history(source, memory)
     assert (again.added, again.present, again.forgotten) == (0, 1, 1)
     assert "1 were forgotten here" in str(again)
-
-
-# --- each column ---
 
 
 def test_an_ordinary_row(tmp_path: Path, memory: Memory) -> None:
@@ -511,9 +503,6 @@ def test_rows_of_anything_become_fixes_or_are_named(
     shutil.rmtree(folder)
 
 
-# --- what was added up, and the knowledge base ---
-
-
 def test_other_tables_are_named(tmp_path: Path, memory: Memory) -> None:
     source = legacy.make(tmp_path / "a.db")
     with closing(sqlite3.connect(source)) as connection, connection:
@@ -601,9 +590,6 @@ def test_the_report_is_bounded() -> None:
     assert len(told) < 50_000
     assert "and 99980 more" in told
     assert "\x1b" not in told
-
-
-# --- files that are none, damaged ones, journals and logs ---
 
 
 def cut(path: Path, share: float) -> None:
@@ -739,12 +725,6 @@ def test_a_database_written_to_while_it_is_read(tmp_path: Path, memory: Memory) 
         adopt_fix_history(source, memory, progress=write)
     assert memory.stats().records == 0
     assert adopt_fix_history(source, memory).added == 601
-
-
-# --- all or nothing ---
-
-
-# --- in place of the old database ---
 
 
 @pytest.mark.parametrize("page_size", [512, 65536])
@@ -986,9 +966,6 @@ def test_killed_it_is_the_old_database_or_the_memory(
     )
 
 
-# --- an empty file ---
-
-
 def test_an_empty_file_is_no_database(tmp_path: Path, memory: Memory) -> None:
     sqlite3.connect(tmp_path / "ai_memory.db").close()
     assert (tmp_path / "ai_memory.db").stat().st_size == 0
@@ -1002,9 +979,7 @@ def test_an_empty_file_is_no_database(tmp_path: Path, memory: Memory) -> None:
 
 
 def test_only_what_is_certainly_nothing_goes(tmp_path: Path) -> None:
-    """A journal says that somebody began to write; a memory of ours is opened as strictly as
-    ever.
-    """
+    """A journal says that somebody began to write; a memory of ours is opened strictly."""
     for number, suffix in enumerate(("-journal", "-wal")):
         path = tmp_path / f"{number}" / "ai_memory.db"
         path.parent.mkdir()
@@ -1021,9 +996,6 @@ def test_only_what_is_certainly_nothing_goes(tmp_path: Path) -> None:
     (tmp_path / "empty.db").touch()
     with pytest.raises(StorageError):
         Memory(tmp_path / "empty.db")
-
-
-# --- who used it before ---
 
 
 def test_a_database_that_a_group_shared_stays_shared(tmp_path: Path) -> None:

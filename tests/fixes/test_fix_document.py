@@ -1,6 +1,4 @@
-"""The fix-history document: what its calls, its tables and its queries promise, in our own words.
-Its blocks as they stand run in `base/test_documents.py`.
-"""
+"""What the fix-history document promises; its own blocks run in base/test_documents.py."""
 
 from __future__ import annotations
 

@@ -165,9 +165,6 @@ def test_days_that_are_none_are_refused(memory: Memory, wrong: Any) -> None:
         memory.fixes.trends(wrong)
 
 
-# --- trends ---
-
-
 def days(*attempts: int) -> tuple[FixDay, ...]:
     return days_between(
         {number: (count, 0, 0) for number, count in enumerate(attempts)}, 0, len(attempts) - 1

@@ -1,6 +1,4 @@
-"""The tables of fix history: current whatever happens to records, readable by any client, written
-by nobody else.
-"""
+"""The tables of fix history: current, readable by any client, written by nobody else."""
 
 from __future__ import annotations
 
@@ -203,8 +201,6 @@ def test_damaged_tables_are_noticed_and_mended(memory: Memory) -> None:
         for row in rows
     ]
 
-
-# --- whatever happens ---
 
 steps = st.lists(
     st.tuples(

@@ -104,9 +104,6 @@ def said(*arguments: str | Path) -> str:
     return done.stdout
 
 
-# --- the documented output ---
-
-
 def test_stats_has_the_documented_shape(script: Path) -> None:
     fill()
     heading, *lines = said(script, "stats").splitlines()
@@ -259,9 +256,6 @@ def test_the_lines_of_scripts_run_word_for_word(line: str) -> None:
     assert ("export" in line) == bool([*Path().glob("*.json"), *Path("my backups").glob("*.json")])
 
 
-# --- where it works ---
-
-
 def test_it_works_where_it_is_called_through_a_link_with_blanks_in_paths(script: Path) -> None:
     place = Path("my project")
     place.mkdir()
@@ -340,9 +334,6 @@ def test_an_older_database_is_adopted_once_and_told_in_two_lines(shape: str, scr
     assert said(script, "stats") == first.stdout
     recent = answered("fix-history", "recent", "36500")
     assert [each["fix_success"] for each in recent].count(False) == 1
-
-
-# --- errors ---
 
 
 @pytest.mark.parametrize(

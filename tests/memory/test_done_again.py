@@ -1,6 +1,4 @@
-"""What a lost connection cut off, and kept nothing of, is done again: once, whole, and not for
-ever.
-"""
+"""What a lost connection cut off is done again: once, whole, and not for ever."""
 
 from __future__ import annotations
 
@@ -22,9 +20,7 @@ from short import fix
 
 
 class CutOff(SqliteStore):
-    """A store whose writes are carried out and then, as often as `cuts` says, rolled back because
-    the connection is lost.
-    """
+    """Its writes are carried out and, as often as `cuts` says, rolled back."""
 
     cuts: ClassVar[int] = 0
     begun: ClassVar[int] = 0

@@ -1,6 +1,4 @@
-"""Facts worth keeping: their names, their dates, what a model makes of them, and what becomes of
-those that are said again.
-"""
+"""Facts: their names and dates, and what becomes of those that are said again."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""A memory that is found, by looking upward, may have come with a clone or an archive: it is not
-used until somebody trusts it, and its tokens are nobody's.
-"""
+"""A memory that came with a clone or an archive is not used until somebody trusts it."""
 
 from __future__ import annotations
 

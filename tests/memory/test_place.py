@@ -40,9 +40,7 @@ def _without_psycopg(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_folders_that_are_made_for_a_memory_are_on_disk(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A folder whose own name was not synced is gone after a power cut, with everything that was
-    synced in it.
-    """
+    """A folder whose name was not synced is gone after a power cut, with all that was in it."""
     synced: set[int] = set()
     real = os.fsync
 

@@ -1,6 +1,4 @@
-"""Whether what a record says of files still holds, in real repositories: marked by recall, settled
-by check_stale.
-"""
+"""Whether what a record says of files still holds, in real repositories."""
 
 from __future__ import annotations
 

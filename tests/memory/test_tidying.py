@@ -1,6 +1,4 @@
-"""Old fixes leave the history, or are packed away, and nothing that was learned changes; both can
-be undone.
-"""
+"""Old fixes leave the history or are packed away; what was learned stays; both can be undone."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""Tokens: made once, kept as a hash, bound to a name, a scope and projects, and over when they are
-over.
-"""
+"""Tokens: kept as a hash, bound to a name, a scope and projects, over when they are over."""
 
 from __future__ import annotations
 

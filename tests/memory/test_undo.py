@@ -1,6 +1,4 @@
-"""What was decided about a record can be taken back: it is again what it was, in what is recalled
-and what is learned.
-"""
+"""What was decided about a record can be taken back: it is again what it was."""
 
 from __future__ import annotations
 

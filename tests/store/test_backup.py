@@ -100,9 +100,7 @@ def test_restore_replaces_a_memory_that_is_open_and_keeps_the_old_one(
 
 
 def test_restore_under_a_busy_writer_loses_nothing(tmp_path: Path) -> None:
-    """What was acknowledged before the switch is in the copy that is kept; what came after is in
-    the memory.
-    """
+    """What came before the switch is in the copy that is kept, what came after in the memory."""
     location = tmp_path / "brain"
 
     def write_forever(tell: Tell) -> None:

@@ -1,6 +1,4 @@
-"""Killed at any instant, the memory keeps everything it acknowledged. `make torture` kills a
-thousand times.
-"""
+"""Killed at any instant, the memory keeps all it acknowledged; `make torture` kills more."""
 
 from __future__ import annotations
 

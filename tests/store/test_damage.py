@@ -1,6 +1,4 @@
-"""Files that are not what they should be: refused with a clear error, not one byte changed. Full
-disks: nothing lost.
-"""
+"""Files that are not what they should be are refused, unchanged; full disks lose nothing."""
 
 from __future__ import annotations
 

@@ -18,9 +18,7 @@ from hardwon import Memory
 
 
 def bytes_of(folder: Path) -> bytes:
-    """Read by another process' eyes: only after the memory is closed, or through copies that SQLite
-    does not lock.
-    """
+    """Only after the memory is closed."""
     return b"".join(file.read_bytes() for file in sorted(folder.iterdir()))
 
 

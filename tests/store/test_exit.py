@@ -1,6 +1,4 @@
-"""A process that ends in the ordinary way leaves one file, whether or not anybody closed the
-memory.
-"""
+"""A process that ends in the ordinary way leaves one file, whoever closed the memory."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""A log that is not the file's is kept aside and never replayed; one that is the file's is never
-refused.
-"""
+"""A log that is another file's is kept aside, never replayed; the file's own is replayed."""
 
 from __future__ import annotations
 
@@ -29,9 +27,7 @@ from processes import Child, Tell
 
 
 def killed(folder: Path, script: str) -> None:
-    """Runs the script in a process that is killed at its end, so that what it has open stays as it
-    is.
-    """
+    """Runs the script in a process that is killed at its end."""
     lines = f"import os\nfrom hardwon import Memory\n{textwrap.dedent(script)}\nos.kill(os.getpid(), {int(signal.SIGKILL)})"
     done = subprocess.run(
         [warm.python(), "-c", lines], cwd=folder, capture_output=True, text=True, check=False
@@ -169,9 +165,7 @@ def test_the_log_of_whoever_was_killed_is_replayed(tmp_path: Path) -> None:
 
 
 def folded_in(path: Path, pages: int | None) -> None:
-    """The log's newest pages, as far as their transactions are whole, into the file: all of them,
-    or the first few.
-    """
+    """The log's newest whole pages into the file: all of them, or the first few."""
     log = path.with_name("memory.db-wal").read_bytes()
     newest: dict[int, bytes] = {}
     for at in range(32, len(log) - 4119, 4120):

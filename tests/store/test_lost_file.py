@@ -1,6 +1,4 @@
-"""The file of an open memory is removed, replaced or written over: nothing is acknowledged or
-answered that is not of the file at its path, nothing is mixed, and what was put there stays whole.
-"""
+"""The file of an open memory is removed, replaced or written over: nothing is lost or mixed."""
 
 from __future__ import annotations
 

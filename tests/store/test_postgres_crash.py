@@ -1,6 +1,4 @@
-"""The server dies, and whoever writes to it does not notice, or is told what is certain. `make
-torture` kills it more often.
-"""
+"""The server dies, and whoever writes to it does not notice, or is told what is certain."""
 
 from __future__ import annotations
 
@@ -64,9 +62,7 @@ def connected(url: str) -> psycopg.Connection[Any]:
 
 
 def write_until_told(url: str, writer: int, stop: Path, tell: Tell) -> None:
-    """Every write succeeds, whatever happens to the server meanwhile. One that takes longer to come
-    back than a memory waits is told of; then nothing was changed, and the write is done again.
-    """
+    """Every write succeeds; one that was told of changed nothing, and is done again."""
     with Memory(url, PROJECT, consolidate_every=20) as memory:
         number = 0
         while not stop.exists():
@@ -148,9 +144,7 @@ def test_nothing_is_lost_or_twice_after_kills(server: Server, url: str, tmp_path
 
 
 def dump(url: str) -> dict[str, list[Any]]:
-    """All but numbers of rows and times of events, which are others when something is done
-    again.
-    """
+    """All but numbers of rows and times of events."""
     with connected(url) as connection:
         asked = {
             "record": "SELECT id, kind, status, validation, body FROM record",
@@ -168,9 +162,7 @@ def dump(url: str) -> dict[str, list[Any]]:
 
 
 def kill_whoever_waits(server: Server, url: str, table: str, began: threading.Event) -> None:
-    """Holds a table until the other one wants it too, and kills the process of the server that does
-    it.
-    """
+    """Holds a table until the other one wants it too, and kills the server's process of that."""
     with contextlib.suppress(psycopg.OperationalError), psycopg.connect(url) as holding:
         schema = schema_of(url, PROJECT)
         holding.execute(f"LOCK TABLE {schema}.{table} IN ACCESS EXCLUSIVE MODE".encode())

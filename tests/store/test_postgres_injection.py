@@ -1,6 +1,4 @@
-"""Whatever is written in a text, it stays a text: nothing of it is taken for a statement, a
-parameter or a name.
-"""
+"""Whatever is written in a text, nothing of it is taken for a statement or a name."""
 
 from __future__ import annotations
 

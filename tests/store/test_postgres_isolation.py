@@ -1,6 +1,4 @@
-"""The database keeps projects apart, and lets each user do what its level may, whatever SQL is sent
-to it: by real logins. One table says who may do what.
-"""
+"""The database keeps projects apart, whatever SQL is sent: by real logins, in one table."""
 
 from __future__ import annotations
 
@@ -56,9 +54,7 @@ SET_UP = (
 
 @dataclass
 class Place:
-    """A database with two projects that hold the same kinds of things, and logins by what they may
-    do: three levels in A, "both" that governs A and B, "nobody", and "keeper" of the tokens.
-    """
+    """A database with two projects and logins: three levels in A, "both", "nobody", "keeper"."""
 
     url: str
     schemas: dict[str, str]
@@ -361,9 +357,7 @@ def test_statistics_and_names_of_another_project_are_not_shown(place: Place, who
 
 
 def test_names_that_hide_ours_are_not_taken_for_them(place: Place) -> None:
-    """A function with the owner's rights finds the tables of its schema, whatever whoever calls it
-    has made.
-    """
+    """A function with the owner's rights finds the tables of its schema."""
     a = place.schemas[A]
     with psycopg.connect(place.as_login(WRITER)) as connection:
         run = connection.execute

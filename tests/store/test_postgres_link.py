@@ -1,6 +1,4 @@
-"""The way to a PostgreSQL server, on real ones: schemas, transactions, and what is certain when a
-server or a connection dies.
-"""
+"""The way to a real PostgreSQL server, and what is certain when a connection dies."""
 
 from __future__ import annotations
 

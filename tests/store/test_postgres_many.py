@@ -1,8 +1,4 @@
-"""Many processes, one database, the same knowledge: nobody is turned away, nothing is lost or
-counted twice.
-
-`make torture` uses more of them.
-"""
+"""Many processes, one database: nobody is turned away, nothing is lost or counted twice."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""From a file into a database and back: what arrives, what an interruption leaves, and that both
-answer the same.
-"""
+"""From a file into a database and back: what arrives, and what an interruption leaves."""
 
 from __future__ import annotations
 
@@ -29,9 +27,7 @@ pytestmark = pytest.mark.usefixtures("own_folder")
 
 
 def everything(location: str) -> None:
-    """Records of every kind in every state: decided, forgotten, cleaned up, compressed, compacted,
-    adopted.
-    """
+    """Records of every kind in every state."""
 
     def fix(memory: Memory, number: int, issue_type: str, command: str) -> None:
         issue = {"model": f"m{number % 3}", "issue_type": issue_type, "description": f"at {number}"}

@@ -1,6 +1,4 @@
-"""What a search reads, where projects of unequal size share a database: of the planner's doings,
-not of times.
-"""
+"""What a search reads where projects of unequal size share a database."""
 
 from __future__ import annotations
 
@@ -20,9 +18,7 @@ SIZES = {"large": 3_000, "middling": 800, "small": 200}
 # a statement is planned anew for the first ten: five before it is prepared, and five after
 CALLS = 15
 LOOKED_UP_MAX = 150
-"""Entries of the primary key that one recall reads: of texts that were found, each by its number.
-About 70 as it is.
-"""
+"""Entries of the primary key that one recall reads; about 70 as it is."""
 
 
 @pytest.fixture(scope="module")
@@ -83,9 +79,7 @@ def searches(url: str, monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, list[
 
 
 def test_a_small_search_goes_by_the_index(unseen: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Else each text is taken apart for every word of the question. In both kinds of plan: for
-    these values, and (from the sixth call of a connection on) for any.
-    """
+    """In both kinds of plan: for these values, and (from a sixth call on) for any."""
     schema = f"-c search_path={schema_of(unseen, 'default')}"
     for looked_at in (False, True):
         with psycopg.connect(

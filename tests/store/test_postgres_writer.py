@@ -1,6 +1,4 @@
-"""A login that may only record does by SQL what a token of the scope `write` may do over HTTP, and no
-more: attacks with the bare driver; and a memory that is opened with it works.
-"""
+"""A login that may only record does by SQL what a token of the scope `write` may, no more."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""What a record is kept as is made before its transaction begins: under the lock there is only
-writing, and nobody waits for what is derived.
-"""
+"""What a record is kept as is made before its transaction begins."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""Vectors in PostgreSQL: found by the index where the server has pgvector, one by one where it has
-not, and the same as in a file.
-"""
+"""Vectors in PostgreSQL, with pgvector and without, as in a file."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""Who may do what over HTTP: every operation, by scope and by project, as the table of operations
-declares it.
-"""
+"""Who may do what over HTTP: every operation, by scope and project, as it is declared."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""The dashboard in a real Chromium: every page of a demo memory, by mouse, by keys, on a phone, in
-the dark, and full of hostile text.
-"""
+"""The dashboard in a real Chromium: by mouse and keys, on a phone, dark, full of hostile text."""
 
 from __future__ import annotations
 
@@ -48,17 +46,13 @@ VARIANTS = {
     "lab": ["", f"?{LAB}"],
     "record": ["/{fact}", "/{fix}", "/{episode}", "/{trajectory}", "/none"],
 }
-"""What comes after each page's name, so that every part of every page is seen once. Names of kinds
-stand for records' ids.
-"""
+"""What comes after each page's name; names of kinds stand for records' ids."""
 
 ADDRESSES = [place.name + variant for place in PLACES for variant in VARIANTS[place.name]]
 
 
 class World:
-    """A browser, a server with a demo memory and a hostile one, and cookies of somebody who is
-    signed in.
-    """
+    """A browser, a server with a demo memory and a hostile one, and cookies."""
 
     def __init__(self, started: Browser, running: Served, hostile: list[AnyRecord]) -> None:
         self.browser = started
@@ -140,9 +134,6 @@ def browsing(reading: Visitor) -> Visitor:
     return reading
 
 
-# --- every page ---
-
-
 def test_every_page_has_its_address_here() -> None:
     assert set(VARIANTS) == {place.name for place in PLACES}
 
@@ -182,9 +173,6 @@ def test_every_page_is_reached_by_the_navigation(admin: Visitor) -> None:
             assert f'aria-current="page">{place.title}</a>' in reached.text()
 
 
-# --- signing in and out ---
-
-
 def test_signing_in_with_a_wrong_and_a_right_token_and_out_again(world: World) -> None:
     with world.visit(None) as somebody:
         page = somebody.open(f"/ui/{PROJECT}/lab?range=7d")
@@ -202,9 +190,6 @@ def test_signing_in_with_a_wrong_and_a_right_token_and_out_again(world: World) -
         page.go_back()
         expect(page.get_by_label("Token")).to_be_visible()
         somebody.expect_no_complaints()
-
-
-# --- searching and drilling down ---
 
 
 def test_a_search_is_narrowed_by_filters_and_its_address_can_be_shared(
@@ -263,9 +248,6 @@ def test_the_range_and_the_project_are_switched_everywhere(admin: Visitor) -> No
     expect(page).to_have_url(re.compile(rf"/ui/{HOSTILE_PROJECT}/lab\?range=7d"))
 
 
-# --- lessons ---
-
-
 def first_id(page: Page) -> str:
     return str(page.locator("[data-item] input[name=id]").first.get_attribute("value"))
 
@@ -300,13 +282,8 @@ def test_a_reader_is_offered_no_verdicts(world: World) -> None:
         reader.expect_no_complaints()
 
 
-# --- forged forms ---
-
-
 def test_another_site_cannot_send_a_form(world: World) -> None:
-    """With the cookie of somebody who is signed in, from a page of another origin that shares the
-    machine.
-    """
+    """With the cookie of somebody who is signed in, from another origin on the machine."""
     target = f"{world.running.url}/ui/{PROJECT}/lessons"
     with world.visit() as somebody:
         page = somebody.open(f"/ui/{PROJECT}/lessons")
@@ -325,9 +302,6 @@ def test_another_site_cannot_send_a_form(world: World) -> None:
             somebody.page.get_by_role("button", name="go").click()
         assert answer.value.status == 403
     assert find_verdict(world, lesson) == before
-
-
-# --- live, themes, charts, tables ---
 
 
 def test_a_page_that_is_open_shows_what_is_written(
@@ -402,9 +376,6 @@ def test_tables_are_sorted_filtered_and_taken_away(admin: Visitor) -> None:
     assert [row[0] for row in rows[1:]] == models
 
 
-# --- on a phone, and with keys alone ---
-
-
 def test_the_menu_on_a_phone(world: World) -> None:
     with world.visit(viewport=PHONE, has_touch=True, is_mobile=True) as somebody:
         page = somebody.open(f"/ui/{PROJECT}/search")
@@ -447,8 +418,6 @@ def test_everything_is_reached_and_seen_with_tab_alone(admin: Visitor, name: str
         raise AssertionError("the focus never left the page")
     assert page.evaluate(UNREACHED) == []
 
-
-# --- hostile text ---
 
 FOREIGN = """() => {
     const found = Array.from(document.body.querySelectorAll('img, iframe, object, embed, base, meta[http-equiv]'));

@@ -1,6 +1,4 @@
-"""The command line, as a shell sees it: what it prints, where, with which exit code, and never a
-traceback.
-"""
+"""The command line, as a shell sees it: what it prints, its exit codes, never a traceback."""
 
 from __future__ import annotations
 
@@ -53,9 +51,6 @@ JSON_FILES = {
 FAILURE = ("--outcome", "failure", "--tool", "code_interpreter", "--error-type", "runtime")
 
 pytestmark = pytest.mark.usefixtures("own_folder")
-
-
-# --- the main paths, as processes ---
 
 
 def test_the_installed_command_tells_its_version() -> None:
@@ -172,9 +167,6 @@ def test_colours_are_for_terminals() -> None:
     assert "\x1b" not in on_a_terminal("stats", NO_COLOR="1")
     assert "\x1b" not in on_a_terminal("stats", TERM="dumb")
     assert "\x1b" not in hardwon_does("stats").stdout
-
-
-# --- every command ---
 
 
 def test_the_help_groups_every_command() -> None:
@@ -331,9 +323,6 @@ def test_the_examples_of_the_help_work() -> None:
     assert set(ran) == set(ending)
     postgres_server.drop(database)
     postgres_server.server().run(f"DROP ROLE {USER_IN_EXAMPLES}")
-
-
-# --- errors ---
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,4 @@
-"""The command line of care: nothing goes unasked, everything that goes can come back until it is
-said otherwise.
-"""
+"""The command line of care: nothing goes unasked, and what goes can come back."""
 
 from __future__ import annotations
 
@@ -44,9 +42,6 @@ def fixes() -> int:
 def learned_patterns() -> list[tuple[str, int, int]]:
     with Memory("brain") as memory:
         return [(one.name, one.success_count, one.failure_count) for one in memory.patterns()]
-
-
-# --- cleanup and compress ---
 
 
 def test_a_script_must_say_yes() -> None:
@@ -112,9 +107,6 @@ def test_compacting_ends_undo_and_says_so_first() -> None:
     assert (again["purged"], again["before_bytes"] > 0, again["after_bytes"] > 0) == (0, True, True)
 
 
-# --- export, backup, restore ---
-
-
 def test_exports_overwrite_nothing_unless_forced() -> None:
     fill()
     Path("mine.json").write_text("mine")
@@ -152,9 +144,6 @@ def test_a_backup_is_restored() -> None:
     assert fixes() == 35
 
 
-# --- health ---
-
-
 def test_the_doctor_tells_by_its_exit_code() -> None:
     fill()
     done = hardwon_does("doctor")
@@ -170,9 +159,6 @@ def test_the_doctor_tells_by_its_exit_code() -> None:
         "permissions"
     ]
     assert "\x1b[32mok" in on_a_terminal("doctor", code=1)
-
-
-# --- what is believed ---
 
 
 def a_fact(content: str = "Port 80 is open.") -> str:
@@ -228,9 +214,6 @@ def test_stale_records_are_archived_and_come_back() -> None:
     Path("app.py").write_text("one")
     assert answered("care", "check-stale")["restored"] == 1
     assert len(answered("recall", "app.py tests")) == 1
-
-
-# --- the example of a scheduled backup ---
 
 
 @pytest.fixture

@@ -1,7 +1,4 @@
-"""The everyday commands, as a shell sees them: init, record, context, advise, records by
-themselves, lists, and what makes them pleasant by hand: ids by their beginning, values that a shell
-offers, exports into a pipe, and what is said where somebody interrupts.
-"""
+"""The everyday commands, as a shell sees them, and what makes them pleasant by hand."""
 
 from __future__ import annotations
 
@@ -74,9 +71,6 @@ def fill() -> None:
         memory.rollback("mallory", "poisoned")
 
 
-# --- init ---
-
-
 def test_a_memory_is_made_where_one_stands(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("HARDWON_MEMORY")
     subprocess.run(["git", "init", "-q"], check=True)
@@ -126,9 +120,6 @@ def test_git_sees_of_a_memory_its_settings_and_its_tree_alone(
     answered("init", "--tree")
     (file,) = Path(".hardwon").rglob("*a_thing*.json")
     assert committed() == {".hardwon/.gitignore", str(file)}
-
-
-# --- record ---
 
 
 def test_a_fact_from_options_is_stated_and_strengthened() -> None:
@@ -234,9 +225,6 @@ def test_json_that_is_none_is_told_in_one_line_and_makes_no_record(text: str, sa
     assert not Path("brain").exists() or kept() == []
 
 
-# --- before the next attempt ---
-
-
 def test_a_context_is_printed_as_it_is() -> None:
     a_fact("The staging database listens on port 5433.")
     done = hardwon_does("context", "staging database")
@@ -280,9 +268,6 @@ def test_advice_can_end_a_script() -> None:
     )
     assert at_once("advise", "ls", "--fail-if-blocked").exit_code == 0
     assert at_once("advise", "ls", "--author", "ann").exit_code == 0
-
-
-# --- records by themselves ---
 
 
 def test_records_are_listed_newest_first() -> None:
@@ -464,8 +449,6 @@ def test_an_interrupt_says_what_was_kept(
     assert "what was corrected stays so; rebuild again corrects the rest" in done.stderr
 
 
-# --- lists ---
-
 LISTS = {
     "rules easy": "read the logs first",
     "care decisions --action rollback": "mallory",
@@ -503,9 +486,6 @@ def test_the_json_is_what_http_answers_or_every_key_of_it_is_told() -> None:
     for command in ANSWERS:
         words = [word.format(**ids) for word in command.split()]
         check_json(command, answered(*words))
-
-
-# --- how they are drawn ---
 
 
 def test_a_table_fits_where_it_is_drawn(monkeypatch: pytest.MonkeyPatch) -> None:

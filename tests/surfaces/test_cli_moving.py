@@ -1,6 +1,4 @@
-"""Commands that bring in what other memories and older stores know, and put it in order; and shell
-completion.
-"""
+"""Commands that bring in what other memories and older stores know; and shell completion."""
 
 from __future__ import annotations
 
@@ -45,9 +43,6 @@ def fill(location: str, *texts: str, project: str | None = None) -> list[str]:
         return [memory.remember(text, "failure", "unknown").id for text in texts]
 
 
-# --- merge ---
-
-
 def test_merging_brings_what_the_other_knows() -> None:
     (shared,) = fill("brain", "port 80 is open")
     answered("care", "backup", "copy.db")
@@ -90,9 +85,6 @@ def test_what_both_keep_differently_is_told() -> None:
     assert done.exit_code == 1
     assert f"{record.id} is kept here with other content, which stays" in done.stdout
     assert at_once("merge", "other", "--json").exit_code == 1
-
-
-# --- adopt ---
 
 
 def a_tree() -> Path:
@@ -237,9 +229,6 @@ def test_whatever_a_file_holds_it_is_one_line(data: bytes) -> None:
         assert done.exception is None or isinstance(done.exception, SystemExit)
 
 
-# --- consolidate, rollback, reembed ---
-
-
 def test_a_source_is_rolled_back_and_that_is_undone() -> None:
     answered("remember", "port 80 is open", "--outcome", "learning", "--author", "agent-7")
     done = at_once("care", "rollback", "agent-7", "--reason", "it made things up")
@@ -270,9 +259,6 @@ def test_a_package_that_is_missing_is_told_with_the_command_that_installs_it(
         monkeypatch.setitem(sys.modules, package, None)
         said = refused("care", "reembed", "--embedder", package)
         assert said.endswith("in a checkout of Hardwon: pip install '.[embeddings]'")
-
-
-# --- completion ---
 
 
 def test_the_script_completes_in_a_real_shell() -> None:

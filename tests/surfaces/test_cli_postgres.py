@@ -22,9 +22,7 @@ NOBODY = ("", "\0", "x" * 64, "ä" * 32)
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[postgres_server.Server]:
-    """Users show their passwords there. `boss` is no superuser: it may make roles, and owns the
-    database `brain`.
-    """
+    """Users show passwords. `boss` may make roles and owns `brain`, and is no superuser."""
     made = postgres_server.Server(password=True)
     made.run(f"CREATE ROLE boss LOGIN CREATEROLE PASSWORD '{SECRET}'")
     made.run("CREATE DATABASE brain OWNER boss")

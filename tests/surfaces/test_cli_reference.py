@@ -1,6 +1,4 @@
-"""docs/reference/cli.md says everything that there is to say of each command (that it is what its generator
-makes: test_reference.py).
-"""
+"""docs/reference/cli.md says everything that there is to say of each command."""
 
 from __future__ import annotations
 

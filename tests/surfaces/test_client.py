@@ -1,6 +1,4 @@
-"""`Client` against servers that fail, lie or are gone: it says so, and never takes a part for the
-whole.
-"""
+"""`Client` against servers that fail, lie or are gone: never a part for the whole."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""The MCP server over HTTP: the SDK's own client through a real uvicorn, and everybody who is not
-let in.
-"""
+"""The MCP server over HTTP, through a real uvicorn, and everybody who is not let in."""
 
 from __future__ import annotations
 
@@ -82,9 +80,6 @@ def post(
     )
 
 
-# --- whoever is let in ---
-
-
 @pytest.mark.parametrize("scope", SCOPES)
 def test_each_scope_reaches_the_tools_that_are_declared_for_it(
     running: Served, record_id: str, scope: Scope
@@ -161,9 +156,6 @@ def test_what_is_written_is_the_tokens_own_and_in_its_project(running: Served) -
 
     said = [(each["source"]["author"], each["project_id"]) for each in run(all_of_them)]
     assert said == [("alice", "default"), ("bob", "other"), ("carol", "größe"), ("dave", "third")]
-
-
-# --- whoever is not ---
 
 
 def test_no_session_is_handed_out_that_another_token_could_take_over(running: Served) -> None:

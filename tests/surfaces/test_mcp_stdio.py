@@ -71,9 +71,6 @@ async def in_this_process(
     gate.close()
 
 
-# --- everything there is ---
-
-
 @pytest.mark.parametrize("mode", MODES)
 def test_every_tool_resource_and_prompt_answers(brain: Path, mode: str, tmp_path: Path) -> None:
     record_id = fill(brain)
@@ -247,9 +244,6 @@ def test_the_btb_tools_take_what_that_server_s_took(brain: Path) -> None:
     run(work)
 
 
-# --- what goes wrong ---
-
-
 def test_errors_are_lines_that_a_model_can_act_on(brain: Path) -> None:
     async def work() -> None:
         async with over_stdio(parameters(brain, "--tools", "all")) as client:
@@ -332,9 +326,6 @@ def test_what_nobody_foresaw_is_a_line_for_the_caller_and_the_whole_story_for_th
     assert caplog.text.count("RuntimeError: secret detail") == 2
 
 
-# --- who asks, and how often ---
-
-
 def test_a_client_cannot_be_somebody_who_is_believed_for_their_name() -> None:
     assert make_client_name("  Claude \x1b[2J\n Code ") == "Claude [2J Code"
     assert len(make_client_name("x" * 10_000)) == limits.NAME_CHARS_MAX
@@ -356,9 +347,6 @@ def test_what_is_recorded_knows_its_author_and_its_checkout(tmp_path: Path) -> N
             assert kept.structured_content["metadata"]["source"]["author"] == "nightly"
 
     run(work)
-
-
-# --- the process ---
 
 
 class Raw:

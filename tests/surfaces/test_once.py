@@ -1,6 +1,4 @@
-"""What is asked for under an idempotency key is carried out once: twice in a row, at the same time,
-and after a crash.
-"""
+"""What is asked for under an idempotency key is carried out once."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""The OpenAPI document is true: whatever schemathesis makes of it, the server answers as the
-document says, and never fails.
-"""
+"""The OpenAPI document is true, whatever schemathesis makes of it."""
 
 from __future__ import annotations
 
@@ -20,9 +18,7 @@ from test_rest import seed
 
 EXAMPLES = int(os.environ.get("HARDWON_SCHEMATHESIS", "400" if TORTURE else "3"))
 COVERAGE = TORTURE or "HARDWON_SCHEMATHESIS" in os.environ
-"""Whether the values at every bound are tried, alone and together: bodies of megabytes, some
-minutes.
-"""
+"""Whether the values at every bound are tried: bodies of megabytes, some minutes."""
 LEFT_OUT = {
     "positive_data_acceptance": "records have rules across their fields, which a JSON Schema does "
     "not tell"

@@ -1,6 +1,4 @@
-"""The table of operations is whole: everything that `Memory` offers is in it or is told why not,
-under the same words, and every surface has it or is told why not.
-"""
+"""The table of operations is whole: what `Memory` offers is in it or is told why not."""
 
 from __future__ import annotations
 
@@ -38,8 +36,7 @@ PUBLIC = FLAT | {
 }
 
 NOT_SENT = {"self", "author", "by", "progress", "count_tokens"}
-"""Of `Memory`'s keywords: the token says who asks, and what is called back does not go over a wire.
-"""
+"""Keywords of `Memory` that do not go over a wire: the token says who asks."""
 
 OTHERWISE: dict[str, set[str]] = {
     "credit": {"context_or_ids"},
@@ -144,9 +141,6 @@ def test_the_client_has_the_methods_of_a_memory(tmp_path: Path) -> None:
                 attrgetter(name)(client)
 
 
-# --- shapes ---
-
-
 @pytest.fixture
 def full(tmp_path: Path) -> Memory:
     memory = Memory(tmp_path / "brain", checkout=False)
@@ -202,9 +196,6 @@ def test_what_is_no_json_is_refused() -> None:
         jsonable(object())
     with pytest.raises(InvalidInputError):
         parse(list[int], ["x"])
-
-
-# --- the gate ---
 
 
 def _gate(folder: Path, **options: Any) -> tuple[Gate, Memory]:

@@ -1,6 +1,4 @@
-"""Servers, clients and the everyday commands on a memory in PostgreSQL: what they answer is what
-they answer on a file.
-"""
+"""Servers, clients and commands on PostgreSQL answer as they do on a file."""
 
 from __future__ import annotations
 
@@ -21,9 +19,6 @@ from mcp_calls import text_of
 from serving import Process
 
 pytestmark = pytest.mark.usefixtures("own_folder")
-
-
-# --- servers ---
 
 
 def token(url: str, name: str, *options: str) -> str:
@@ -106,9 +101,6 @@ def test_a_server_whose_user_may_only_write_says_what_it_may_not(url: str) -> No
             at_once("--memory", url, "postgres", "revoke", "runs_a_server", *options).exit_code == 0
         )
     postgres_server.server().run("DROP ROLE runs_a_server", str(name))
-
-
-# --- the everyday commands ---
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,4 @@
-"""Everything that `Memory` offers, over HTTP: every operation by the example that the document
-gives, errors, pages, keys, streams, and an end that loses nothing.
-"""
+"""Everything that `Memory` offers, over HTTP, errors, keys, streams and the end included."""
 
 from __future__ import annotations
 
@@ -274,9 +272,6 @@ def test_health_readiness_and_figures(running: Served, client: httpx.Client) -> 
     assert 'hardwon_request_seconds_bucket{le="0.01",operation="stats"}' in text
     assert "hardwon_requests_in_flight 1.0" in text
     assert "no/such" not in text
-
-
-# ---- as a process
 
 
 def get(server: Process, path: str) -> httpx.Response:

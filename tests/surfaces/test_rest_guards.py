@@ -1,6 +1,4 @@
-"""What a server lets nobody do: be called by another's name, be asked by another's page or with
-another's token, or be kept busy by bodies that are too large, too deep, too slow or too many.
-"""
+"""What a server lets nobody do: foreign names, pages, tokens; too large, deep, slow or many."""
 
 from __future__ import annotations
 
@@ -42,9 +40,6 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 def kind_of(answer: httpx.Response) -> str:
     assert answer.headers["content-type"] == "application/problem+json"
     return str(answer.json()["type"]).removeprefix("urn:hardwon:problem:")
-
-
-# ---- names and pages
 
 
 @pytest.mark.parametrize(
@@ -117,9 +112,6 @@ def test_every_answer_has_the_headers_and_names_no_software(running: Served) -> 
         assert "server" not in headers
 
 
-# ---- tokens
-
-
 @pytest.mark.parametrize(
     "header",
     [None, "", "Bearer", "Bearer x", "Basic dXNlcjpwYXNz", "Bearer hwt_000000000000_" + "a" * 43],
@@ -168,9 +160,6 @@ def test_no_token_is_logged_or_told(tmp_path: Path) -> None:
     code, said = server.end()
     assert code == 0
     assert not any(secret in text for text in (said, *(answer.text for answer in answers)))
-
-
-# ---- too much, too deep, too slow
 
 
 def chunks(size: int) -> Iterator[bytes]:
@@ -384,9 +373,6 @@ def test_what_nobody_foresaw_is_logged_without_its_secrets(
     assert running.client().get("/readyz").status_code == 200
 
 
-# ---- without tokens, with TLS
-
-
 def test_without_tokens_everybody_is_anonymous(tmp_path: Path) -> None:
     with served(tmp_path, open_to=servers.ANYBODY) as found:
         nobody = found.client(None)
@@ -471,9 +457,6 @@ def test_tls(tmp_path: Path) -> None:
     server = Process(tmp_path / "other", "--tls-cert", str(chain), "--tls-key", str(key))
     assert httpx.get(server.url + "/healthz", verify=trusting, timeout=60).status_code == 200
     assert server.end()[0] == 0
-
-
-# ---- hardwon tokens
 
 
 def test_tokens_are_made_listed_and_revoked(

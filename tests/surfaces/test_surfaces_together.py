@@ -1,6 +1,4 @@
-"""Eight writers on one memory at once, over REST, MCP and the library, while the server is killed
-again and again: everything that was acknowledged is there, and what was sent again is there once.
-"""
+"""Eight writers over REST, MCP and the library while the server is killed again and again."""
 
 from __future__ import annotations
 

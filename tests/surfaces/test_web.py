@@ -1,6 +1,4 @@
-"""The dashboard as a browser sees it: who is let in, what a form may do, and that a page shows what
-is in a memory and obeys none of it.
-"""
+"""The dashboard as a browser sees it: who is let in, what a form may do, what pages show."""
 
 from __future__ import annotations
 
@@ -42,9 +40,6 @@ def running(tmp_path: Path) -> Iterator[Served]:
 
 def cookie_of(running: Served) -> str:
     return f"{COOKIE}_{running.url.rpartition(':')[2]}"
-
-
-# --- signing in and out ---
 
 
 def test_who_asks_for_a_page_signs_in_and_then_sees_it(running: Served) -> None:
@@ -151,9 +146,6 @@ def test_where_no_token_is_asked_for_the_session_makes_itself(tmp_path: Path) ->
         assert browser.post("/ui/sign-out", csrf="").status_code == 403
 
 
-# --- forms ---
-
-
 def test_a_form_needs_its_session_s_token_and_our_own_origin(running: Served) -> None:
     browser, other = signed_in(running), signed_in(running)
     csrf = browser.csrf()
@@ -195,9 +187,6 @@ def test_a_page_that_changes_nothing_takes_no_form(running: Served) -> None:
     browser = signed_in(running)
     answer = browser.post(OVERVIEW, csrf=browser.csrf())
     assert (answer.status_code, answer.headers["allow"]) == (405, "GET")
-
-
-# --- pages ---
 
 
 def test_pages_have_their_headers(running: Served) -> None:
@@ -291,9 +280,6 @@ def test_the_mark_changes_with_records_and_decisions(running: Served) -> None:
     assert browser.http.get(f"/ui/{PROJECT}/changes").json()["mark"] == marks[-1]
 
 
-# --- what pages are made with ---
-
-
 def test_a_chart_places_days_and_shares_with_room_at_its_edges() -> None:
     days = [date(2026, 1, day) for day in (1, 3, 11)]
     line = charts.Line("one", "good", [(day, 0.5, "") for day in days], [(0.0, 1.0)] * 3)
@@ -305,9 +291,6 @@ def test_a_chart_places_days_and_shares_with_room_at_its_edges() -> None:
     assert drawn.path.split()[0] == "8.33,50.48"
     assert drawn.band.split()[0] == "8.33,98.1"
     assert drawn.band.split()[-1] == "8.33,2.86"
-
-
-# --- what the overview is made of ---
 
 
 def test_the_demo_has_everything_and_is_made_once(tmp_path: Path) -> None:

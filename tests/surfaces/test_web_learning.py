@@ -1,6 +1,4 @@
-"""The pages about progress, lessons and fixes: what they count, whom they compare, and that nothing
-in a record acts.
-"""
+"""The pages about progress, lessons and fixes: what they count, and whom they compare."""
 
 from __future__ import annotations
 
@@ -61,9 +59,6 @@ def row_with(page: str, words: str, table: str = "") -> list[str]:
         if any(words in cell for cell in cells):
             return cells
     raise AssertionError(f"no row has {words!r}")
-
-
-# --- fixes ---
 
 
 def fix(
@@ -179,9 +174,6 @@ def test_patterns_have_their_best_fix_and_lead_to_the_search(reader: Browser) ->
     assert "none succeeded" in row_with(page, "MEMORY on any model", "Patterns")[4]
 
 
-# --- episodes ---
-
-
 def some_episodes(memory: Memory) -> str:
     known = memory.record_fact("Dates are day first.", "observation").id
     for number in range(6):
@@ -246,8 +238,6 @@ def test_rules_have_their_support_and_evidence_and_cards_what_would_have_been_ri
     assert "No such rule." in text_of(reader.get("lessons", task_id="other"))
 
 
-# --- what goes wrong, and whether it gets better ---
-
 LOCKED = "OperationalError: database is locked"
 
 
@@ -307,9 +297,6 @@ def test_commands_that_hooks_recorded_count_everywhere(reader: Browser) -> None:
     nothing = reader.get("overview", range="7d", project="")
     assert "1970" not in nothing + by
     assert "2000-01" not in nothing + by
-
-
-# --- all of them ---
 
 
 @pytest.mark.parametrize("page", PAGES)

@@ -1,6 +1,4 @@
-"""The pages of lessons and of the context lab as a browser sees them: what is known is listed, called
-true or false by those who may, and told honestly.
-"""
+"""The pages of lessons and of the context lab: what is known is listed, judged and told."""
 
 from __future__ import annotations
 
@@ -42,9 +40,6 @@ def learn(memory: Memory, failure: str, cure: str) -> str:
     memory.record_trajectory("make the tests pass", steps, 1.0)
     (lesson,) = memory.lessons(failure)
     return lesson.id
-
-
-# --- lessons ---
 
 
 def test_lessons_are_listed_and_found_by_the_failure(running: Served) -> None:
@@ -93,9 +88,6 @@ def test_who_may_only_read_sees_lessons_and_judges_none(running: Served) -> None
     forged = browser.post(LESSONS, csrf="another", verdict="wrong", id=lesson)
     assert forged.status_code == 403
     assert [known.verdict for known in running.memory.lessons(LOCKED)] == [""]
-
-
-# --- the context lab ---
 
 
 def test_the_lab_shows_the_very_text_and_where_each_line_comes_from(running: Served) -> None:

@@ -1,6 +1,4 @@
-"""The search and a record's page, alone and beside its list: what they show, where they lead, and
-that nothing in a memory acts on them.
-"""
+"""The search and a record's page: what they show, and where they lead."""
 
 from __future__ import annotations
 
@@ -92,9 +90,6 @@ def page(running: Served, address: str, status: int = 200) -> str:
 
 def one(memory: Memory, **filters: Any) -> AnyRecord:
     return next(memory.browse(1, **filters))
-
-
-# --- the search ---
 
 
 def test_answers_are_recall_s_own_with_scores_and_marks(running: Served) -> None:
@@ -202,9 +197,6 @@ def test_times_of_forms() -> None:
     assert moment("2026-02-30") == "2026-02-30"
 
 
-# --- what is marked ---
-
-
 @each(
     ("text", "query", "found"),
     [
@@ -234,9 +226,6 @@ def test_a_snippet_begins_at_the_first_word_and_is_bounded() -> None:
     for given in (text, "x" * 50_000, "", "short"):
         answer = len("".join(piece.text for piece in snippet(given, frozenset(["none"]))))
         assert answer <= WEB_SNIPPET_CHARS + 4
-
-
-# --- one record ---
 
 
 @pytest.mark.parametrize(
@@ -319,8 +308,6 @@ def test_unknown_and_forgotten_records_have_a_page_that_says_so(empty: Served) -
     assert page(empty, "record", 404)
 
 
-# --- steps ---
-
 LOCKED = "OperationalError: database is locked"
 
 
@@ -366,9 +353,6 @@ def test_a_long_trajectory_comes_in_parts(empty: Served) -> None:
     assert "+1e+308" in text_of(last)
     for wrong in ("0", "251", "x", "-1"):
         assert "the number of a step" in page(empty, f"record/{made}?from={wrong}", 422)
-
-
-# --- what is in a memory is text ---
 
 
 HOSTILE_ENCODED = "%3C/script%3E%3Cscript%3Ealert(1)%3C/script%3E%22%3E%3Cimg%20src=x%3E"
