@@ -48,6 +48,8 @@ HOSTILE: Final = (
     "javascript:alert(4)//{{7*7}}",
 )
 _AXE: Final[str] = Axe().axe_script
+_AXE_RUN: Final = """([where, options]) => axe.run(where === 'document' ? document : where, options)
+    .then((told) => told.violations)"""
 _PATIENCE_MS: Final = 60_000
 expect.set_options(timeout=_PATIENCE_MS)
 _WIDER: Final = """() => { const root = document.documentElement; if (root.scrollWidth <= root.clientWidth) { return []; }
@@ -62,10 +64,7 @@ def chromium() -> str:
     """Where a Chromium is; without one the tests fail."""
     named = os.environ.get("HARDWON_CHROMIUM")
     found = named or next(filter(None, map(shutil.which, CHROMIUMS)), None)
-    if found is None:
-        raise AssertionError(
-            f"no Chromium is on the PATH: {INSTALL}, or name one in HARDWON_CHROMIUM"
-        )
+    assert found, f"no Chromium is on the PATH: {INSTALL}, or name one in HARDWON_CHROMIUM"
     return found
 
 
@@ -118,14 +117,9 @@ class Visitor:
         where: Any = {"include": [[each] for each in within]} if within else "document"
         if not self.page.evaluate("'axe' in window"):
             self.page.evaluate(_AXE)
-        run = (
-            "([where, options]) => axe.run(where === 'document' ? document : where, options)"
-            ".then((told) => told.violations)"
-        )
-        found = self.page.evaluate(run, [where, options])
+        found = self.page.evaluate(_AXE_RUN, [where, options])
         return [
-            f"{each['id']} ({each['impact']}): {node['target']} {node['html'][:200]} "
-            f"{node.get('failureSummary', '')}"
+            f"{each['id']} ({each['impact']}): {node['target']} {node['html'][:200]}"
             for each in found
             if each["impact"] in ("serious", "critical")
             for node in each["nodes"][:4]
@@ -204,30 +198,19 @@ def fill_with_hostile_records(memory: Memory) -> list[AnyRecord]:
     kept: list[AnyRecord] = []
     for text in HOSTILE:
         fixed = {"fix_success": True, "verification_success": True}
+        failed = {"outcome": "failure", "tool": "code_interpreter", "error_type": "runtime"}
+        odd = {"outcome": text, "tool": text, "own_schema": True, text[:64]: text}
+        learned = {"outcome": "learning", "tool": None, "insight_type": "correction", "note": text}
         wanted: list[tuple[type[AnyRecord], dict[str, Any]]] = [
-            (
-                Experience,
-                {"outcome": "failure", "tool": "code_interpreter", "error_type": "runtime"},
-            ),
-            (Experience, {"outcome": text, "tool": text, "own_schema": True, text[:64]: text}),
-            (
-                Experience,
-                {"outcome": "learning", "tool": None, "insight_type": "correction", "note": text},
-            ),
+            *((Experience, says) for says in (failed, odd, learned)),
             (Fact, {"fact_type": "error"}),
             (Trajectory, {"final_reward": 0.9, "steps": _steps(text)}),
-            (Episode, {"score": 0.9}),
-            (Episode, {"score": 0.2}),
-            (Fix, fixed),
-            (Fix, {**fixed, "verification_success": False}),
-            (Fix, {**fixed, "verification_success": False}),
+            *((Episode, {"score": score}) for score in (0.9, 0.2)),
+            *((Fix, {**fixed, "verification_success": well}) for well in (True, False, False)),
             (Decision, {"action": "rule", "target": "", "replacement": ""}),
             (Adopted, {}),
         ]
-        made = [
-            model.model_validate({**hostile_values(model, text), **given})
-            for model, given in wanted
-        ]
+        made = [kind.model_validate(hostile_values(kind, text) | says) for kind, says in wanted]
         memory.care.take_in(made, by=text)
         kept += made
     first, second, third, fourth, *_ = kept

@@ -42,15 +42,10 @@ def each(
             assert not failed, f"{len(failed)} of {len(all_rows)} failed:\n\n" + "\n\n".join(failed)
 
         signature = inspect.signature(test)
-        kept = [
-            parameter for name, parameter in signature.parameters.items() if name not in all_names
-        ]
-        tried.__name__, tried.__qualname__, tried.__doc__ = (
-            test.__name__,
-            test.__qualname__,
-            test.__doc__,
-        )
-        tried.__module__, tried.pytestmark = test.__module__, getattr(test, "pytestmark", [])  # type: ignore[attr-defined]
+        kept = [one for name, one in signature.parameters.items() if name not in all_names]
+        for name in ("__name__", "__qualname__", "__doc__", "__module__"):
+            setattr(tried, name, getattr(test, name))
+        tried.pytestmark = getattr(test, "pytestmark", [])  # type: ignore[attr-defined]
         tried.__signature__ = signature.replace(parameters=kept)  # type: ignore[attr-defined]
         return tried
 

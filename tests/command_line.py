@@ -23,6 +23,7 @@ import warm
 from hardwon.surfaces.cli.main import app
 from hardwon.surfaces.operations import OPERATIONS
 from hardwon.surfaces.shapes import jsonable, make_schema, parse
+from short import run_program
 
 ROOT = Path(__file__).parent.parent
 sys.path.append(str(ROOT / "docs"))
@@ -61,15 +62,10 @@ def settle(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """In this folder, its memory in `brain`, and nothing around that changes what is printed."""
     monkeypatch.chdir(folder)
     monkeypatch.setenv("HARDWON_MEMORY", "brain")
+    keys = ("GROQ_API_KEY", "API_BASE_URL", "EMBEDDING_API_KEY")
     for name in (
-        "HARDWON_PROJECT",
-        "HARDWON_AUTHOR",
-        "HARDWON_AIMEMORY",
-        "NO_COLOR",
-        "COLUMNS",
-        "GROQ_API_KEY",
-        "API_BASE_URL",
-        "EMBEDDING_API_KEY",
+        *"HARDWON_PROJECT HARDWON_AUTHOR HARDWON_AIMEMORY NO_COLOR COLUMNS".split(),
+        *keys,
     ):
         monkeypatch.delenv(name, raising=False)
 
@@ -77,14 +73,8 @@ def settle(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def hardwon_does(
     *arguments: str, stdin: str = "", **environment: str
 ) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [warm.python(), "-m", "hardwon.surfaces.cli.main", *arguments],
-        input=stdin,
-        env={**os.environ, **environment},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    command = (warm.python(), "-m", warm.MAIN, *arguments)
+    return run_program(*command, status=None, input=stdin, env={**os.environ, **environment})
 
 
 def at_once(*arguments: str, stdin: str | None = None) -> Result:
@@ -159,11 +149,8 @@ def keys_of(value: Any) -> set[str]:
 def section_of(command: str) -> str:
     """What the page says of a command; of a word before others, with all of those."""
     heading = "####" if " " in command else "###"
-    found = re.search(
-        rf"^{heading} {command}\n(.*?)(?=^#{{2,{len(heading)}}} |\Z)",
-        PAGE,
-        re.MULTILINE | re.DOTALL,
-    )
+    section = rf"^{heading} {command}\n(.*?)(?=^#{{2,{len(heading)}}} |\Z)"
+    found = re.search(section, PAGE, re.MULTILINE | re.DOTALL)
     assert found, f"docs/reference/cli.md has no section on {command}"
     return found.group(1)
 
@@ -174,23 +161,17 @@ def keys_told_of(command: str) -> set[str]:
     assert said, f"docs/reference/cli.md does not tell what {command} --json prints"
     text = " ".join(" ".join(said).split())
     elsewhere = re.findall(r"as `hardwon ([\w -]+)` prints it", text)
-    of_http = [
-        make_schema(each.gives)
-        for each in OPERATIONS.values()
-        if f"[`{each.method} {each.path}`]" in text
-    ]
-    return set(re.findall(r"`(\w+)`", text)).union(
-        *map(keys_told_of, elsewhere), *map(_properties, of_http)
-    )
+    meant = [each for each in OPERATIONS.values() if f"[`{each.method} {each.path}`]" in text]
+    of_http = [_properties(make_schema(each.gives)) for each in meant]
+    return set(re.findall(r"`(\w+)`", text)).union(*map(keys_told_of, elsewhere), *of_http)
 
 
 def _properties(schema: Any) -> set[str]:
     """The names of fields, however deep."""
-    inner = (
-        schema.values() if isinstance(schema, dict) else schema if isinstance(schema, list) else ()
-    )
-    own = schema.get("properties", {}) if isinstance(schema, dict) else {}
-    return set(own).union(*map(_properties, inner))
+    if isinstance(schema, dict):
+        own = set(schema.get("properties", {}))
+        return own.union(*map(_properties, schema.values()))
+    return set[str]().union(*map(_properties, schema)) if isinstance(schema, list) else set()
 
 
 def healthy() -> bool:
@@ -206,9 +187,7 @@ def check_json(command: str, found: Any) -> None:
         assert jsonable(parse(operation.gives, found)) == found
     else:
         # its own keys are issue types
-        by_type = command == "fix-history successful" or (
-            command == "fixes strategies" and isinstance(found, dict)
-        )
+        by_type = command == "fix-history successful"
         keys = set().union(*map(keys_of, found.values())) if by_type else keys_of(found)
         assert keys <= keys_told_of(command), command
 

@@ -36,10 +36,7 @@ def _set(field: str, *values: Any) -> Callable[[Memory, Memory, Random], tuple[s
 
 
 def _drop(field: str) -> Callable[[Memory, Memory, Random], tuple[str, Any]]:
-    return lambda memory, _other, _random: (
-        field,
-        {key: value for key, value in memory.items() if key != field},
-    )
+    return lambda memory, _, __: (field, {key: memory[key] for key in memory if key != field})
 
 
 def _route_of(memory: Memory) -> tuple[str, tuple[str, ...]] | None:
@@ -55,9 +52,8 @@ def _wrong_value(memory: Memory, _other: Memory, random: Random) -> tuple[str, A
     route = _route_of(memory)
     if not route:
         return None
-    return route[0], memory | {
-        route[0]: random.choice([route[1][0].upper(), "other", "", 7, ["write"], {"a": 1}])
-    }
+    wrong = random.choice([route[1][0].upper(), "other", "", 7, ["write"], {"a": 1}])
+    return route[0], memory | {route[0]: wrong}
 
 
 def _needless_key(memory: Memory, _other: Memory, random: Random) -> tuple[str, Any] | None:
@@ -72,17 +68,13 @@ def _no_tool(memory: Memory, other: Memory, random: Random) -> tuple[str, Any] |
 def _wrong_tool(memory: Memory, _other: Memory, random: Random) -> tuple[str, Any] | None:
     if "tool" not in memory:
         return None
-    return "tool", memory | {
-        "tool": random.choice([*FREE_TOOLS[memory["outcome"]], "", 5, ["code_interpreter"]])
-    }
+    wrong = random.choice([*FREE_TOOLS[memory["outcome"]], "", 5, ["code_interpreter"]])
+    return "tool", memory | {"tool": wrong}
 
 
 def _needless_tool(memory: Memory, _other: Memory, random: Random) -> tuple[str, Any] | None:
-    return (
-        None
-        if "tool" in memory
-        else ("tool", memory | {"tool": random.choice(["code_interpreter", "conversation", ""])})
-    )
+    tool = random.choice(["code_interpreter", "conversation", ""])
+    return None if "tool" in memory else ("tool", memory | {"tool": tool})
 
 
 def _deep(levels: int) -> list[Any]:
@@ -93,9 +85,7 @@ def _deep(levels: int) -> list[Any]:
 
 
 def _not_a_memory(_memory: Memory, _other: Memory, random: Random) -> tuple[str, Any]:
-    return "entry", random.choice(
-        [None, "Fixed the login form", 7, [], ("content", "outcome"), True]
-    )
+    return "entry", random.choice([None, LOGIN, 7, [], ("content", "outcome"), True])
 
 
 def _reserved(memory: Memory, _other: Memory, random: Random) -> tuple[str, Any]:
@@ -108,93 +98,61 @@ def _long(memory: Memory, _other: Memory, _random: Random) -> tuple[str, Any]:
 
 
 def _near_copy(memory: Memory, other: Memory, random: Random) -> tuple[str, Any]:
-    number = random.randrange(10_000)
-    altered = [
-        other["content"],
-        other["content"].upper(),
-        f"{other['content']} #{number}",
-        " ".join(reversed(other["content"].split())),
-    ]
-    return "content", memory | {"content": random.choice(altered)}
+    content, number = other["content"], random.randrange(10_000)
+    backwards = " ".join(reversed(content.split()))
+    altered = random.choice([content, content.upper(), f"{content} #{number}", backwards])
+    return "content", memory | {"content": altered}
 
 
-KINDS = (
-    Kind("no content", _drop("content")),
-    Kind(
-        "content is no text",
-        _set("content", 5, ["Fixed the login form"], True, b"Fixed the login form"),
-    ),
-    Kind(
-        "content too short", _set("content", "", "Fixed it", "OK", "   Fixed      ", "          ")
-    ),
-    Kind("content too long", _long),
-    Kind(
-        "content cannot be kept",
-        _set("content", "Fixed the login\0form", "Fixed the login \ud800 form"),
-    ),
-    Kind("no outcome", _drop("outcome")),
-    Kind(
-        "outcome unknown",
-        _set("outcome", "Success", "failed", "", 3, ["success"], {"success": True}),
-    ),
-    Kind("no tool", _no_tool),
-    Kind("wrong tool", _wrong_tool),
-    Kind("needless tool", _needless_tool, "warning"),
-    Kind("no routing key", _no_key),
-    Kind("wrong routing value", _wrong_value),
-    Kind("no summary", _drop("summary"), "warning"),
-    Kind("summary is None", _set("summary", None), "warning"),
-    Kind("mistyped key", _set("task_typo", "debug"), "warning"),
-    Kind("key of another tool", _needless_key, "warning"),
-    Kind(
-        "summary is no file name",
-        _set(
-            "summary", "login fix", "Login_Fix", "login/fix", "größe", "a.b", "x" * 51, "", "a\nb"
-        ),
-    ),
-    Kind("summary is no text", _set("summary", 5, ["login_fix"])),
-    Kind(
-        "summary taken",
-        lambda memory, other, _random: ("summary", memory | {"summary": other["summary"]}),
-    ),
-    Kind(
-        "not JSON",
-        _set(
-            "ticket",
-            math.nan,
-            math.inf,
-            {1, 2},
-            b"x",
-            object(),
-            2**64,
-            (1, 2),
-            _deep(20),
-            {"a": {1: 2}},
-            "\ud800",
-        ),
-    ),
-    Kind("reserved key", _reserved),
-    Kind("key is no text", lambda memory, _other, _random: ("entry", {**memory, 5: "five"})),
-    Kind("no memory", _not_a_memory),
-    Kind(
-        "time without zone",
-        _set("timestamp", "2026-01-31T12:00:00", "yesterday", -1, "1960-01-01T00:00:00Z"),
-    ),
-    Kind("blank author", _set("author", "", "  ", "a\nb")),
-    Kind(
-        "too generic",
-        _set(
-            "content", "Fixed a bug", "Did some research", "Learned something", "Resolved issue 7"
-        ),
-        "warning",
-    ),
-    Kind(
-        "too vague",
-        _set("content", "Made improvements", "Looked at code", "Talked to user", "Updated login"),
-        "warning",
-    ),
-    Kind("near-copy", _near_copy, "warning"),
+KINDS: list[Kind] = []
+
+
+def _kind(
+    name: str,
+    spoil: Callable[[Memory, Memory, Random], tuple[str, Any] | None],
+    severity: str = "error",
+) -> None:
+    KINDS.append(Kind(name, spoil, severity))
+
+
+LOGIN = "Fixed the login form"
+_kind("no content", _drop("content"))
+_kind("content is no text", _set("content", 5, [LOGIN], True, LOGIN.encode()))
+_kind("content too short", _set("content", "", "Fixed it", "OK", "   Fixed      ", "          "))
+_kind("content too long", _long)
+_kind(
+    "content cannot be kept",
+    _set("content", "Fixed the login\0form", "Fixed the login \ud800 form"),
 )
+_kind("no outcome", _drop("outcome"))
+_OUTCOMES = ("Success", "failed", "", 3, ["success"], {"success": True})
+_kind("outcome unknown", _set("outcome", *_OUTCOMES))
+_kind("no tool", _no_tool)
+_kind("wrong tool", _wrong_tool)
+_kind("needless tool", _needless_tool, "warning")
+_kind("no routing key", _no_key)
+_kind("wrong routing value", _wrong_value)
+_kind("no summary", _drop("summary"), "warning")
+_kind("summary is None", _set("summary", None), "warning")
+_kind("mistyped key", _set("task_typo", "debug"), "warning")
+_kind("key of another tool", _needless_key, "warning")
+_SUMMARIES = ("login fix", "Login_Fix", "login/fix", "größe", "a.b", "x" * 51, "", "a\nb")
+_kind("summary is no file name", _set("summary", *_SUMMARIES))
+_kind("summary is no text", _set("summary", 5, ["login_fix"]))
+_kind("summary taken", lambda memory, other, _: ("summary", memory | {"summary": other["summary"]}))
+_NO_JSON = (math.nan, math.inf, {1, 2}, b"x", object(), 2**64, (1, 2), _deep(20), {"a": {1: 2}})
+_kind("not JSON", _set("ticket", *_NO_JSON, "\ud800"))
+_kind("reserved key", _reserved)
+_kind("key is no text", lambda memory, _other, _random: ("entry", {**memory, 5: "five"}))
+_kind("no memory", _not_a_memory)
+_TIMES = ("2026-01-31T12:00:00", "yesterday", -1, "1960-01-01T00:00:00Z")
+_kind("time without zone", _set("timestamp", *_TIMES))
+_kind("blank author", _set("author", "", "  ", "a\nb"))
+_GENERIC = ("Fixed a bug", "Did some research", "Learned something", "Resolved issue 7")
+_kind("too generic", _set("content", *_GENERIC), "warning")
+_VAGUE = ("Made improvements", "Looked at code", "Talked to user", "Updated login")
+_kind("too vague", _set("content", *_VAGUE), "warning")
+_kind("near-copy", _near_copy, "warning")
 
 
 def plant(

@@ -27,11 +27,11 @@ class FakeEmbeddings(FakeLlm):
     def __init__(self, *, dimension: int = 4) -> None:
         self.dimension = dimension
         super().__init__()
-        self.answer(
-            lambda texts: [
-                item(place, vector_of(text, dimension)) for place, text in enumerate(texts)
-            ][::-1]
-        )
+        self.answer(self._vectors)
+
+    def _vectors(self, texts: list[str]) -> list[dict[str, object]]:
+        made = [item(at, vector_of(text, self.dimension)) for at, text in enumerate(texts)]
+        return made[::-1]
 
     @property
     def inputs(self) -> list[list[str]]:
@@ -41,19 +41,12 @@ class FakeEmbeddings(FakeLlm):
         """With `data` made from the texts that were sent."""
 
         def behave(handler: Any) -> None:
-            problem = self._problem()
-            if problem:
-                handler.send(
-                    problem[0], json.dumps({"error": {"message": problem[1]}}).encode(), {}
-                )
+            if problem := self._problem():
+                handler.refuse(*problem)
                 return
             body = self.asked[-1].body
-            reply = {
-                "object": "list",
-                "model": body["model"],
-                "data": list_items(body["input"]),
-                "usage": {"total_tokens": 1},
-            }
+            reply = {"object": "list", "model": body["model"], "data": list_items(body["input"])}
+            reply["usage"] = {"total_tokens": 1}
             handler.send(200, json.dumps(reply, indent=indent).encode(), {})
 
         self.behaviour = behave
@@ -64,10 +57,7 @@ class FakeEmbeddings(FakeLlm):
         if (asked.method, asked.path) != ("POST", PATH):
             return 404, "unknown address"
         texts = asked.body["input"]
-        if (
-            not asked.body["model"]
-            or not texts
-            or not all(isinstance(text, str) and text.strip() for text in texts)
-        ):
+        said = [isinstance(text, str) and text.strip() for text in texts]
+        if not (asked.body["model"] and said and all(said)):
             return 400, "'$.input' is invalid"
         return (413, "batch size too large") if len(texts) > TEXTS_MAX else None

@@ -84,9 +84,8 @@ def own_login(url: str, project: str, access: str) -> Iterator[str]:
 def _empty(url: str) -> None:
     """For the next one; where a test left it so that it cannot be emptied, it goes."""
     try:
-        with psycopg.connect(
-            url, autocommit=True, options=f"-c statement_timeout={_EMPTYING_S}s"
-        ) as connection:
+        timeout = f"-c statement_timeout={_EMPTYING_S}s"
+        with psycopg.connect(url, autocommit=True, options=timeout) as connection:
             # Most were never written to: their files are empty, which is seen without opening them.
             written = set(connection.execute(_WRITTEN).fetchall())
             tables = [
@@ -152,20 +151,15 @@ def memories(engine: str, number: int, **options: Any) -> Iterator[list[Memory]]
 
 def wrong_with(memory: Memory) -> list[Finding]:
     """What the doctor finds, but that the tests' server does not wait for its disk."""
-    return [
-        finding
-        for finding in memory.doctor().findings
-        if not finding.ok and finding.check != "durability"
-    ]
+    findings = memory.doctor().findings
+    return [one for one in findings if not one.ok and one.check != "durability"]
 
 
 def go_past(memory: Memory, sql: str) -> None:
     """Runs a statement as somebody who does not ask the memory."""
     if is_url(memory.location):
-        path = f"{schema_of(memory.location, memory.project)},hardwon"
-        with psycopg.connect(
-            memory.location, autocommit=True, options=f"-c search_path={path}"
-        ) as database:
+        path = f"-c search_path={schema_of(memory.location, memory.project)},hardwon"
+        with psycopg.connect(memory.location, autocommit=True, options=path) as database:
             database.execute(sql.encode())
     else:
         with closing(apsw.Connection(memory.location)) as file:
@@ -202,11 +196,8 @@ def holds_in_every_engine(
             most = examples(number if engine == "sqlite" else number // FEWER_IN_POSTGRES)
             settings(max_examples=most)(given(st.tuples(*drawn))(example))()
 
-        tried.__name__, tried.__doc__, tried.__module__ = (
-            test.__name__,
-            test.__doc__,
-            test.__module__,
-        )
+        for name in ("__name__", "__doc__", "__module__"):
+            setattr(tried, name, getattr(test, name))
         return pytest.mark.hypothesis(pytest.mark.engines(*ENGINES)(tried))
 
     return of

@@ -10,12 +10,9 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-SHAPES = ("claude", "ai", "both")
-_ANALYSIS = {
-    "claude": ("claude_analysis",),
-    "ai": ("ai_analysis",),
-    "both": ("claude_analysis", "ai_analysis"),
-}
+_ANALYSIS = {"claude": ["claude_analysis"], "ai": ["ai_analysis"]}
+_ANALYSIS["both"] = _ANALYSIS["claude"] + _ANALYSIS["ai"]
+SHAPES = tuple(_ANALYSIS)
 AT = "2025-01-15T10:00:00+00:00"
 
 ORDINARY: dict[str, Any] = {
@@ -48,11 +45,8 @@ def create(
     encoding: str = "UTF-8",
 ) -> None:
     """`loose`: without the rules of the columns, and with an id that is no key."""
-    types = {
-        "fix_success": "BOOLEAN",
-        "verification_success": "BOOLEAN",
-        "execution_time_seconds": "REAL",
-    }
+    types = {"fix_success": "BOOLEAN", "verification_success": "BOOLEAN"}
+    types["execution_time_seconds"] = "REAL"
     free = ("notes", "execution_time_seconds")
     columns = ["id" if loose else "id INTEGER PRIMARY KEY AUTOINCREMENT"]
     for name in columns_of(shape):
@@ -92,16 +86,7 @@ def make(
 
 def many(path: Path, number: int) -> Path:
     create(path)
-    with closing(sqlite3.connect(path)) as connection, connection:
-        names = ", ".join(columns_of("claude"))
-        ordinary = ORDINARY | {"claude_analysis": "it needs more time"}
-        values = [ordinary[name] for name in columns_of("claude")]
-        for at in range(number):
-            values[4] = f"case {at}"
-            values[8] = at % 3 > 0
-            connection.execute(
-                f"INSERT INTO fix_history ({names}) VALUES ({', '.join('?' * len(values))})", values
-            )
+    add(path, ({"description": f"case {at}", "fix_success": at % 3 > 0} for at in range(number)))
     return path
 
 
@@ -112,36 +97,26 @@ def count(path: Path) -> int:
         return int(connection.execute("SELECT count(*) FROM fix_history").fetchone()[0])
 
 
+_EMPTY = dict.fromkeys("issue_type model_name description issue_signature system_info".split(), "")
+_KEY = "sk-proj-abcdefghijklmnopqrstuvwxyz0123456789ABCD"
 AWKWARD: list[dict[str, Any]] = [
     {},
     {"fix_success": 0, "verification_success": 0, "notes": "did not help"},
     {"issue_type": "AUDIO_FRAMEWORK_MISSING", "fixer_type": "deepseek"},
-    {
-        "issue_type": "",
-        "fixer_type": " ",
-        "model_name": "",
-        "description": "",
-        "issue_signature": "",
-        "system_info": "",
-    },
+    {**_EMPTY, "fixer_type": " "},
     {"fix_commands": "not [json", "system_info": "{broken"},
     {"fix_commands": '{"a": 1}', "system_info": "[1, 2]"},
     {"fix_commands": '["a", 5, {"b": null}]', "system_info": '"text"'},
     {"fix_commands": '"one command"', "system_info": '{"n": NaN, "s": "\\ud800"}'},
-    {"timestamp": "2025-01-15T10:00:00"},
-    {"timestamp": "2025-01-15 10:00:00"},
-    {"timestamp": "yesterday"},
-    {"timestamp": 1_736_935_200},
+    *({"timestamp": at} for at in (AT[:19], "2025-01-15 10:00:00", "yesterday", 1_736_935_200)),
     {"fix_success": "true", "verification_success": "True"},
     {"fix_success": "maybe", "verification_success": b"\x01"},
-    {"execution_time_seconds": -1.0},
-    {"execution_time_seconds": "fast"},
-    {"execution_time_seconds": 1e999},
+    *({"execution_time_seconds": seconds} for seconds in (-1.0, "fast", 1e999)),
     {"description": b"\xff\xfe", "notes": 5, "model_name": 3.5},
     {"model_name": "two\nlines\x00", "description": "nul \x00 inside"},
     {"description": "long " * 50_000, "issue_type": "T" * 300},
     {"fix_commands": json.dumps(["x"] * 1_500)},
     {"system_info": "[" * 100_000},
     {"notes": None, "execution_time_seconds": None},
-    {"notes": "export OPENAI_API_KEY=sk-proj-abcdefghijklmnopqrstuvwxyz0123456789ABCD"},
+    {"notes": f"export OPENAI_API_KEY={_KEY}"},
 ]

@@ -8,10 +8,12 @@ import sys
 from collections.abc import Callable, Mapping
 from importlib.metadata import entry_points
 from pathlib import Path
+from typing import Any
 
 import hardwon
 import warm
 from hardwon import Memory
+from short import run_program
 
 SOURCE = Path(hardwon.__file__).parent.parent
 LOADED = ("pytest", "apsw", "pydantic")
@@ -23,16 +25,7 @@ TESTS = "from calc import add\n\n\ndef test_addition():\n    assert add(1, 2) ==
 
 
 def git(folder: Path, *arguments: str, **more: str) -> str:
-    done = subprocess.run(
-        ["git", *arguments],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        check=False,
-        env=environment(**more),
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout.strip()
+    return run_program("git", *arguments, cwd=folder, env=environment(**more)).stdout.strip()
 
 
 def environment(**more: str) -> dict[str, str]:
@@ -54,9 +47,8 @@ class Project:
     """A checkout with calc.py, which is wrong, its test, and a memory beside it."""
 
     def __init__(self, folder: Path) -> None:
-        self.folder = folder / "project"
-        self.brain = folder / "brain"
-        self._installed = folder / "installed"
+        names = ("project", "brain", "installed")
+        self.folder, self.brain, self._installed = (folder / name for name in names)
         self.folder.mkdir()
         git(self.folder, "init", "-q", "-b", "main")
         self.write("pytest.ini", "[pytest]\n")
@@ -71,9 +63,8 @@ class Project:
         """As an installer would: the entry point is in a distribution's metadata."""
         metadata = self._installed / "hardwon_entry-1.dist-info"
         metadata.mkdir(parents=True)
-        (metadata / "METADATA").write_text(
-            "Metadata-Version: 2.1\nName: hardwon-entry\nVersion: 1\n"
-        )
+        told = "Metadata-Version: 2.1\nName: hardwon-entry\nVersion: 1\n"
+        (metadata / "METADATA").write_text(told)
         (metadata / "entry_points.txt").write_text("[pytest11]\nhardwon = hardwon_pytest\n")
 
     def write(self, name: str, text: str) -> None:
@@ -100,15 +91,9 @@ class Project:
     ) -> subprocess.CompletedProcess[str]:
         # what is done before it starts is done to a Python that starts
         python = sys.executable if before else warm.python(*LOADED)
-        return subprocess.run(
-            [python, "-m", "pytest", "-q", *without_our_plugins(), *arguments],
-            cwd=self.folder,
-            env=self.environment | dict(more or {}),
-            capture_output=True,
-            text=True,
-            check=False,
-            preexec_fn=before,
-        )
+        command = (python, "-m", "pytest", "-q", *without_our_plugins(), *arguments)
+        started: dict[str, Any] = {"cwd": self.folder, "env": self.environment | dict(more or {})}
+        return run_program(*command, status=None, preexec_fn=before, **started)
 
     def memory(self) -> Memory:
         """As an agent in the checkout opens it (the caller is in its folder)."""
@@ -117,12 +102,8 @@ class Project:
 
 def without_our_plugins() -> list[str]:
     """Options of pytest: what these tests have installed a little project has not."""
-    names = {plugin.name for plugin in entry_points(group="pytest11")} - {
-        "hardwon",
-        "xdist",
-        "xdist.looponfail",
-    }
-    return [f"-pno:{name}" for name in sorted(names)]
+    names = {plugin.name for plugin in entry_points(group="pytest11")}
+    return [f"-pno:{name}" for name in sorted(names - {"hardwon", "xdist", "xdist.looponfail"})]
 
 
 def said(done: subprocess.CompletedProcess[str]) -> list[str]:

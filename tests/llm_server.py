@@ -41,14 +41,10 @@ class Asked:
 def completion(content: object, model: str = "fake") -> dict[str, Any]:
     """What a real endpoint sends around its answer."""
     message = {"role": "assistant", "content": content}
-    return {
-        "id": "chatcmpl-1",
-        "object": "chat.completion",
-        "created": 1_767_225_600,
-        "model": model,
-        "choices": [{"index": 0, "message": message, "finish_reason": "stop"}],
-        "usage": {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2},
-    }
+    choices = [{"index": 0, "message": message, "finish_reason": "stop"}]
+    usage = {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2}
+    head = {"id": "chatcmpl-1", "object": "chat.completion", "created": 1_767_225_600}
+    return {**head, "model": model, "choices": choices, "usage": usage}
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -82,6 +78,9 @@ class _Handler(BaseHTTPRequestHandler):
             self.send_header(name, value)
         self.end_headers()
         self.wfile.write(body)
+
+    def refuse(self, status: int, why: str) -> None:
+        self.send(status, json.dumps({"error": {"message": why}}).encode(), {})
 
 
 class _Server(ThreadingHTTPServer):
@@ -154,11 +153,8 @@ class FakeLlm:
         left = list(contents)
 
         def behave(handler: _Handler) -> None:
-            problem = self._problem()
-            if problem:
-                return handler.send(
-                    problem[0], json.dumps({"error": {"message": problem[1]}}).encode(), {}
-                )
+            if problem := self._problem():
+                return handler.refuse(*problem)
             content = left.pop(0) if len(left) > 1 else left[0]
             body = json.dumps(completion(content, self.asked[-1].body["model"])).encode()
             return handler.send(200, body, {"Content-Type": "application/json"})
@@ -175,9 +171,8 @@ class FakeLlm:
         if asked.headers.get("Content-Type") != "application/json":
             return 415, "send JSON"
         roles = [message["role"] for message in asked.body["messages"]]
-        return (
-            None if roles == ["system", "user"] and asked.body["model"] else (400, "wrong messages")
-        )
+        well = roles == ["system", "user"] and asked.body["model"]
+        return None if well else (400, "wrong messages")
 
     def status(
         self, code: int, headers: Mapping[str, str] | None = None, body: str | bytes = ""

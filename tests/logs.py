@@ -25,11 +25,8 @@ from strategies import at, claimable
 
 TASKS = ["triage", "deploy"]
 TEXTS = ["Read the log first.", "read the  log first", "Guessed.", "Asked the owner"]
-ERRORS = [
-    "TypeError: unsupported operand type(s) for +: 'int' and 'str'",
-    "bash: foo: command not found",
-    "all good",
-]
+ERRORS = ["TypeError: unsupported operand type(s) for +: 'int' and 'str'", "all good"]
+ERRORS += ["bash: foo: command not found"]
 
 metadatas = st.builds(
     lambda author, minutes, status, failure: claimable(
@@ -76,91 +73,65 @@ episodes = of(
     successes=texts,
     mistake_cards=st.lists(cards, max_size=2),
 )
+issues = st.builds(
+    Issue,
+    model=st.sampled_from(["qwen2.5:7b", "llama"]),
+    issue_type=st.sampled_from(["TIMEOUT", "ERROR"]),
+    test_prompt=st.none() | st.sampled_from(["Say hi", "say  HI"]),
+    error_output=st.none() | st.sampled_from(ERRORS),
+)
 fixes = of(
     Fix,
-    issue=st.builds(
-        Issue,
-        model=st.sampled_from(["qwen2.5:7b", "llama"]),
-        issue_type=st.sampled_from(["TIMEOUT", "ERROR"]),
-        test_prompt=st.none() | st.sampled_from(["Say hi", "say  HI"]),
-        error_output=st.none() | st.sampled_from(ERRORS),
-    ),
+    issue=issues,
     fix_success=st.booleans(),
     verification_success=st.booleans(),
     fix_commands=st.lists(st.sampled_from(["sleep 1", "ollama pull x"]), max_size=2),
     analysis=st.sampled_from(["", "slow"]),
     fixer_type=st.sampled_from(["claude", "qwen"]),
 )
+steps = st.builds(
+    Step,
+    action=st.sampled_from(["pytest", "edit a", "edit b"]),
+    observation=st.sampled_from(ERRORS),
+    reward=st.sampled_from([0.0, 1.0, -1.0]),
+)
 trajectories = of(
     Trajectory,
     task=st.sampled_from(TASKS),
-    steps=st.lists(
-        st.builds(
-            Step,
-            action=st.sampled_from(["pytest", "edit a", "edit b"]),
-            observation=st.sampled_from(ERRORS),
-            reward=st.sampled_from([0.0, 1.0, -1.0]),
-        ),
-        max_size=4,
-    ),
+    steps=st.lists(steps, max_size=4),
     final_reward=st.sampled_from([0.0, 1.0, None]),
 )
+by_code = {"content": st.sampled_from(TEXTS), "tool": st.just("code_interpreter")}
 experiences = st.one_of(
     of(
         Experience,
-        content=st.sampled_from(TEXTS),
+        **by_code,
         outcome=st.just("success"),
-        tool=st.just("code_interpreter"),
         task_type=st.sampled_from(["debug", "write"]),
     ),
-    of(
-        Experience,
-        content=st.sampled_from(TEXTS),
-        outcome=st.just("failure"),
-        tool=st.just("code_interpreter"),
-        error_type=st.just("logic"),
-    ),
+    of(Experience, **by_code, outcome=st.just("failure"), error_type=st.just("logic")),
 )
-adopted = of(
-    Adopted,
-    origin=st.just("training_memory"),
-    data=st.fixed_dictionaries(
-        {
-            "memory": st.fixed_dictionaries(
-                {
-                    "task_rules": st.dictionaries(
-                        st.sampled_from(TASKS),
-                        st.lists(
-                            st.sampled_from(
-                                [
-                                    f"{mark}{text}"
-                                    for mark in ("[WORKS] ", "[AVOID] ", "")
-                                    for text in TEXTS
-                                ]
-                            )
-                        ),
-                    ),
-                    "mistakes": texts,
-                    "successes": texts,
-                    "mistake_cards": st.lists(
-                        st.fixed_dictionaries(
-                            {
-                                "mistake_type": st.sampled_from(["early", "late"]),
-                                "task_id": st.sampled_from(TASKS),
-                                "lesson": st.sampled_from(TEXTS),
-                                "seen_count": st.integers(1, 700),
-                            }
-                        ),
-                        max_size=2,
-                    ),
-                }
-            )
-        }
-    ),
+rules = [f"{mark}{text}" for mark in ("[WORKS] ", "[AVOID] ", "") for text in TEXTS]
+old_cards = st.fixed_dictionaries(
+    {
+        "mistake_type": st.sampled_from(["early", "late"]),
+        "task_id": st.sampled_from(TASKS),
+        "lesson": st.sampled_from(TEXTS),
+        "seen_count": st.integers(1, 700),
+    }
 )
-records: st.SearchStrategy[AnyRecord] = st.one_of(
-    episodes, fixes, trajectories, experiences, adopted
+old_memories = st.fixed_dictionaries(
+    {
+        "task_rules": st.dictionaries(st.sampled_from(TASKS), st.lists(st.sampled_from(rules))),
+        "mistakes": texts,
+        "successes": texts,
+        "mistake_cards": st.lists(old_cards, max_size=2),
+    }
 )
+data = st.fixed_dictionaries({"memory": old_memories})
+adopted = of(Adopted, origin=st.just("training_memory"), data=data)
+recorded = (episodes, fixes, trajectories, experiences, adopted)
+records: st.SearchStrategy[AnyRecord] = st.one_of(*recorded)
 logs = st.lists(records, min_size=1, max_size=14)
 
 

@@ -24,18 +24,12 @@ from hardwon import Memory
 from hardwon.surfaces.arguments import EXAMPLE_ID, Arguments
 from hardwon.surfaces.mcp.reading import PROMPTS, RESOURCES, make_address
 from hardwon.surfaces.mcp.tools import TOOLS
+from short import succeed
 
 SOURCE = str(Path(hardwon.__file__).parent.parent)
-HELLO = {
-    "jsonrpc": "2.0",
-    "id": 1,
-    "method": "initialize",
-    "params": {
-        "protocolVersion": "2025-06-18",
-        "capabilities": {},
-        "clientInfo": {"name": "x", "version": "1"},
-    },
-}
+_INTRODUCTION: dict[str, Any] = {"clientInfo": {"name": "x", "version": "1"}, "capabilities": {}}
+_INTRODUCTION["protocolVersion"] = "2025-06-18"
+HELLO = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": _INTRODUCTION}
 MODES = ("legacy", "auto")
 """The handshake of older clients, and that of today's."""
 _LOADED = ("hardwon.surfaces.mcp.server", "hardwon.surfaces.cli.servers", "hardwon.memory.context")
@@ -58,31 +52,18 @@ def fill(folder: Path | str, project: str | None = None) -> str:
     """A memory with something of everything; the id of one of its facts."""
     with Memory(folder, project) as memory:
         for number in range(4):
-            memory.remember(
-                f"KeyError 'id' in login.py, case {number}",
-                "failure",
-                "code_interpreter",
-                error_type="runtime",
-            )
-            memory.record_episode(
-                "parse_dates", 0.9, mistakes=["Forgot time zones"], successes=["Read the log first"]
+            text = f"KeyError 'id' in login.py, case {number}"
+            memory.remember(text, "failure", "code_interpreter", error_type="runtime")
+            succeed(
+                memory, "Read the log first", task="parse_dates", mistakes=["Forgot time zones"]
             )
         memory.remember("the parser works", "success", "conversation")
-        issue = {
-            "model": "gpt-4",
-            "issue_type": "TIMEOUT",
-            "description": "the test took longer than 30 seconds",
-        }
+        issue = {"model": "gpt-4", "issue_type": "TIMEOUT"}
+        issue["description"] = "the test took longer than 30 seconds"
         for worked in (True, False):
-            memory.record_fix(
-                issue,
-                fix_success=worked,
-                verification_success=worked,
-                fix_commands=["raise the timeout"],
-            )
-        memory.record_trajectory(
-            "log in", [{"action": "pytest", "observation": "1 failed", "reward": 0.0}], 0.0
-        )
+            memory.record_fix(issue, worked, worked, fix_commands=["raise the timeout"])
+        step = {"action": "pytest", "observation": "1 failed", "reward": 0.0}
+        memory.record_trajectory("log in", [step], 0.0)
         return memory.record_fact("Uploads over 2 GB fail with HTTP 413.", "error").id
 
 
@@ -94,25 +75,13 @@ def parameters(
     strict: bool = False,
 ) -> StdioServerParameters:
     """`strict`: warnings are errors, in a Python that is started anew."""
-    named = ["--project", project] if project else []
+    command = sys.executable if strict else warm.python(warm.MAIN, *_LOADED)
+    words = ["-W", "error"] if strict else []
+    words += ["-m", warm.MAIN, "--memory", str(memory)]
+    words += ["--project", project] if project else []
+    env = {name: os.environ[name] for name in ("HOME", "XDG_DATA_HOME")} | {"PYTHONPATH": SOURCE}
     return StdioServerParameters(
-        command=sys.executable if strict else warm.python(warm.MAIN, *_LOADED),
-        args=[
-            *(["-W", "error"] if strict else []),
-            "-m",
-            "hardwon.surfaces.cli.main",
-            "--memory",
-            str(memory),
-            *named,
-            "mcp",
-            *options,
-        ],
-        env={
-            "PYTHONPATH": SOURCE,
-            "HOME": os.environ["HOME"],
-            "XDG_DATA_HOME": os.environ["XDG_DATA_HOME"],
-        },
-        cwd=folder,
+        command=command, args=[*words, "mcp", *options], env=env, cwd=folder
     )
 
 
@@ -174,10 +143,8 @@ async def call_every_tool(client: Client, record_id: str) -> dict[str, CallToolR
 async def read_everything(client: Client, record_id: str) -> dict[str, Any]:
     """Each resource and each prompt that is listed."""
     addresses = [resource.uri for resource in (await client.list_resources()).resources]
-    templates = [
-        template.uri_template
-        for template in (await client.list_resource_templates()).resource_templates
-    ]
+    listed = (await client.list_resource_templates()).resource_templates
+    templates = [template.uri_template for template in listed]
     assert {*addresses, *templates} >= {make_address(name) for name in RESOURCES}
     addresses += [each.replace("{count}", "3").replace("{id}", record_id) for each in templates]
     found: dict[str, Any] = {}

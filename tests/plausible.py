@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from itertools import accumulate
+from typing import Any
 from uuid import UUID
 
 from hardwon import (
@@ -42,16 +43,9 @@ _PARTS = (
 ).split()
 _VERBS = "get set load save parse check update delete create send open close read write merge split find sort hash sync".split()
 _SUFFIXES = ("py", "ts", "go", "rs", "sql", "yaml", "toml")
-_ERRORS = (
-    "TypeError",
-    "KeyError",
-    "ValueError",
-    "TimeoutError",
-    "ConnectionError",
-    "AssertionError",
-    "ImportError",
-    "OSError",
-)
+_ERRORS = [
+    f"{name}Error" for name in "Type Key Value Timeout Connection Assertion Import OS".split()
+]
 _PLAIN = (
     "the a in of to and is was failed fixed because when after before with without missing wrong "
     "stale empty null default "
@@ -68,19 +62,16 @@ def _vocabulary() -> tuple[list[str], list[float]]:
     made: dict[str, None] = dict.fromkeys(_PLAIN)
     while len(made) < WORDS:
         verb, one, other = rng.choice(_VERBS), rng.choice(_PARTS), rng.choice(_PARTS)
-        made[
-            rng.choice(
-                (
-                    f"{verb}_{one}_{other}",
-                    f"{verb}{one.title()}{other.title()}",
-                    f"{one}{other}",
-                    f"src/{one}/{verb}_{other}.{rng.choice(_SUFFIXES)}",
-                    f"{rng.choice(_ERRORS)}:{one}",
-                    f"E{rng.randrange(10_000):04}",
-                    f"{one}-{rng.randrange(10)}.{rng.randrange(30)}.{rng.randrange(10)}",
-                )
-            )
-        ] = None
+        forms = (
+            f"{verb}_{one}_{other}",
+            f"{verb}{one.title()}{other.title()}",
+            f"{one}{other}",
+            f"src/{one}/{verb}_{other}.{rng.choice(_SUFFIXES)}",
+            f"{rng.choice(_ERRORS)}:{one}",
+            f"E{rng.randrange(10_000):04}",
+            f"{one}-{rng.randrange(10)}.{rng.randrange(30)}.{rng.randrange(10)}",
+        )
+        made[rng.choice(forms)] = None
     return list(made), list(accumulate(1 / place for place in range(1, WORDS + 1)))
 
 
@@ -128,92 +119,61 @@ def records(
 
 def _record(rng: random.Random, number: int, earlier: list[str], project: str) -> AnyRecord:
     status = rng.choice(STATUSES)
+    is_verified = status == "verified"
+    file = RelatedFile(path=f"src/{rng.choice(_PARTS)}/{rng.choice(_PARTS)}.py")
     metadata = Metadata(
         project_id=project,
         source=Source(
             author=rng.choice(AUTHORS),
             id=f"session-{number // 12}",
-            type="user_interaction" if status == "verified" else "agent_execution",
+            type="user_interaction" if is_verified else "agent_execution",
         ),
         context=Moment(
             timestamp=START + timedelta(seconds=40 * number),
-            related_files=[RelatedFile(path=f"src/{rng.choice(_PARTS)}/{rng.choice(_PARTS)}.py")]
-            if rng.random() < 0.3
-            else [],
+            related_files=[file] if rng.random() < 0.3 else [],
         ),
-        validation=Validation(
-            status=status, verified_by="human_approval" if status == "verified" else None
-        ),
+        validation=Validation(status=status, verified_by="human_approval" if is_verified else None),
         tags=[rng.choice(_PARTS)] if rng.random() < 0.2 else [],
     )
-    envelope = {
-        "id": str(UUID(int=rng.getrandbits(128), version=4)),
-        "metadata": metadata,
-        "recalled": rng.sample(earlier, 2) if len(earlier) > 2 and rng.random() < 0.02 else None,
-    }
-    kind = rng.random()
-    if kind < 0.6:
-        worked = rng.random() < 0.6
-        return Experience.model_validate(
-            {
-                **envelope,
-                "content": text(rng, 15, 60)
-                if rng.random() < 0.8
-                else f"{text(rng, 5, 20)}\n{error(rng)}",
-                "outcome": "success" if worked else "failure",
-                "tool": "code_interpreter",
-                **({"task_type": "debug"} if worked else {"error_type": "runtime"}),
-            }
-        )
-    if kind < 0.7:
-        return Fact.model_validate(
-            {**envelope, "content": text(rng, 8, 25), "fact_type": "observation"}
-        )
-    if kind < 0.8:
-        verified = rng.random() < 0.6
-        return Fix.model_validate(
-            {
-                **envelope,
-                "issue": issue(rng),
-                "analysis": text(rng, 10, 30),
-                "fix_commands": [f"fix --{rng.choice(_PARTS)} {rng.randrange(5)}"],
-                "fix_success": True,
-                "verification_success": verified,
-            }
-        )
-    if kind < 0.9:
+    known = rng.sample(earlier, 2) if len(earlier) > 2 and rng.random() < 0.02 else None
+    envelope = {"id": str(UUID(int=rng.getrandbits(128), version=4)), "metadata": metadata}
+    kind, own = _choose(rng)
+    return kind.model_validate({**envelope, "recalled": known, **own})
+
+
+def _choose(rng: random.Random) -> tuple[type[AnyRecord], dict[str, Any]]:
+    """A kind, and what is said in its own fields."""
+    chance = rng.random()
+    if chance < 0.6:
+        plain, worked = rng.random() < 0.8, rng.random() < 0.6
+        content = text(rng, 15, 60) if plain else f"{text(rng, 5, 20)}\n{error(rng)}"
+        own = {"task_type": "debug"} if worked else {"error_type": "runtime"}
+        own |= {"outcome": "success" if worked else "failure", "tool": "code_interpreter"}
+        return Experience, {"content": content, **own}
+    if chance < 0.7:
+        return Fact, {"content": text(rng, 8, 25), "fact_type": "observation"}
+    if chance < 0.8:
+        commands = [f"fix --{rng.choice(_PARTS)} {rng.randrange(5)}"]
+        fixed = {"fix_success": True, "verification_success": rng.random() < 0.6}
+        told = {"issue": issue(rng), "analysis": text(rng, 10, 30), "fix_commands": commands}
+        return Fix, told | fixed
+    if chance < 0.9:
+        actions = [f"{rng.choice(_VERBS)} {rng.choice(_PARTS)}" for _ in range(2)]
         steps = [
-            Step(
-                action=f"{rng.choice(_VERBS)} {rng.choice(_PARTS)} --all",
-                observation=error(rng),
-                reward=0.0,
-            ),
-            Step(
-                action=f"{rng.choice(_VERBS)} {rng.choice(_PARTS)}",
-                observation=text(rng, 5, 25),
-                reward=1.0,
-            ),
+            Step(action=f"{actions[0]} --all", observation=error(rng), reward=0.0),
+            Step(action=actions[1], observation=text(rng, 5, 25), reward=1.0),
         ]
-        return Trajectory.model_validate(
-            {
-                **envelope,
-                "task": text(rng, 5, 12),
-                "steps": steps,
-                "final_reward": rng.choice((0.0, 1.0, None)),
-            }
-        )
-    return Episode.model_validate(
-        {
-            **envelope,
-            "task_id": f"task-{rng.randrange(40)}",
-            "score": rng.random(),
-            "steps": rng.randrange(20),
-            "trajectory_summary": text(rng, 8, 25),
-            "mistakes": [f"{rng.choice(_VERBS)} the {rng.choice(_PARTS)} too early"],
-            "successes": [f"{rng.choice(_VERBS)} the {rng.choice(_PARTS)} first"],
-            "mistake_cards": [MistakeCard(mistake_type=rng.choice(_PARTS), lesson=text(rng, 4, 8))],
-        }
-    )
+        reward = rng.choice((0.0, 1.0, None))
+        return Trajectory, {"task": text(rng, 5, 12), "steps": steps, "final_reward": reward}
+    return Episode, {
+        "task_id": f"task-{rng.randrange(40)}",
+        "score": rng.random(),
+        "steps": rng.randrange(20),
+        "trajectory_summary": text(rng, 8, 25),
+        "mistakes": [f"{rng.choice(_VERBS)} the {rng.choice(_PARTS)} too early"],
+        "successes": [f"{rng.choice(_VERBS)} the {rng.choice(_PARTS)} first"],
+        "mistake_cards": [MistakeCard(mistake_type=rng.choice(_PARTS), lesson=text(rng, 4, 8))],
+    }
 
 
 def questions(count: int, seed: int = 2) -> list[str]:

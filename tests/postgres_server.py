@@ -20,6 +20,7 @@ import psutil  # type: ignore[import-untyped]
 import psycopg
 
 from processes import free_port
+from short import run_program
 
 _START_S = 120.0
 _SETTINGS = {
@@ -60,15 +61,7 @@ def _initialised() -> Path:
     if user := _unprivileged():
         shutil.chown(folder, user)
     options = "-U postgres -A trust -E UTF8 --locale=C --no-sync".split()
-    done = subprocess.run(
-        [binary("initdb"), "-D", str(folder / "data"), *options],
-        cwd=folder,
-        user=user,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
+    run_program(binary("initdb"), "-D", folder / "data", *options, cwd=folder, user=user)
     return folder / "data"
 
 

@@ -74,20 +74,10 @@ def served(
     ready = threading.Event()
     with Memory(folder / "brain", PROJECT, checkout=False) as memory:
         place = memory.location
-        chosen = ServerOptions(
-            "127.0.0.1",
-            listening.getsockname()[1],
-            PROJECT,
-            Path(place).parent,
-            certificate is not None,
-            **settings,
-        )
-        gate = Gate(
-            lambda name: Memory(place, name, checkout=False),
-            memory.tokens,
-            open_to=open_to,
-            requests_per_s=requests_per_s,
-        )
+        where = ("127.0.0.1", listening.getsockname()[1], PROJECT, Path(place).parent)
+        chosen = ServerOptions(*where, certificate is not None, **settings)
+        limited: Any = {"open_to": open_to, "requests_per_s": requests_per_s}
+        gate = Gate(lambda name: Memory(place, name, checkout=False), memory.tokens, **limited)
         app = build_app(gate, chosen)
         server = rest_server.Server(app, ready.set, *(certificate or ()))
         thread = threading.Thread(target=server.run, args=([listening],))
@@ -148,22 +138,10 @@ class Process:
     """`hardwon serve` itself."""
 
     def __init__(self, memory: Path | str, *options: str) -> None:
-        command = [
-            sys.executable,
-            "-m",
-            "hardwon.surfaces.cli.main",
-            "--memory",
-            str(memory),
-            "--project",
-            PROJECT,
-        ]
-        self._running = subprocess.Popen(
-            [*command, "serve", "--port", "0", "--json", *options],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            env={**os.environ, "PYTHONWARNINGS": "error"},
-        )
+        command = [sys.executable, "-m", "hardwon.surfaces.cli.main", "--memory", str(memory)]
+        command += ["--project", PROJECT, "serve", "--port", "0", "--json", *options]
+        env, pipe = {**os.environ, "PYTHONWARNINGS": "error"}, subprocess.PIPE
+        self._running = subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, env=env)
         assert self._running.stdout is not None
         line = self._running.stdout.readline()
         if not line:

@@ -33,12 +33,8 @@ from little_projects import environment, without_our_plugins
 from processes import free_port
 
 ROOT: Final = Path(__file__).parent.parent
-PAGES: Final = [
-    ROOT / "README.md",
-    ROOT / "CONTRIBUTING.md",
-    ROOT / "CHANGELOG.md",
-    *sorted((ROOT / "docs").rglob("*.md")),
-]
+_FIRST: Final = [ROOT / f"{name}.md" for name in ("README", "CONTRIBUTING", "CHANGELOG")]
+PAGES: Final = [*_FIRST, *sorted((ROOT / "docs").rglob("*.md"))]
 HOME_IN_PAGES: Final = "/home/anna"
 PORT_IN_PAGES: Final = "7433"
 _WAIT_S: Final = 200.0
@@ -163,15 +159,13 @@ class Shell:
         self.folder = home
         told, telling = os.pipe()
         self._told = told
-        self._bash = subprocess.Popen(
-            ["bash", "--noprofile", "--norc"],
-            cwd=home,
-            env=variables,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.DEVNULL,
-            pass_fds=[telling],
-            text=True,
+        command, pipe, nowhere = (
+            "bash --noprofile --norc".split(),
+            subprocess.PIPE,
+            subprocess.DEVNULL,
         )
+        apart: Any = {"cwd": home, "env": variables, "pass_fds": [telling], "text": True}
+        self._bash = subprocess.Popen(command, stdin=pipe, stdout=nowhere, **apart)
         os.close(telling)
         self._telling = telling
 
@@ -374,18 +368,10 @@ class Reader:
 
 
 PARSERS: Final[dict[str, Callable[[Reader, Block], None]]] = {
-    "json": Reader.json,
-    "jsonl": Reader.jsonl,
-    "toml": Reader.toml,
-    "yaml": Reader.yaml,
+    name: getattr(Reader, name) for name in ("json", "jsonl", "toml", "yaml")
 }
 KINDS: Final[dict[str, Callable[[Reader, Block], None]]] = {
-    "python": Reader.python,
-    "sh": Reader.sh,
-    "console": Reader.console,
-    "sql": Reader.sql,
-    "text": Reader.text,
-    **PARSERS,
+    name: getattr(Reader, name) for name in ("python", "sh", "console", "sql", "text", *PARSERS)
 }
 
 
@@ -408,24 +394,16 @@ def surroundings(home: Path, more: dict[str, str]) -> dict[str, str]:
     """The variables of a newcomer, and nothing of whoever runs the tests."""
     own = ("PG", "XDG_", "VIRTUAL_ENV", "PYTHON")
     kept = {name: value for name, value in environment().items() if not name.startswith(own)}
-    path = [
-        str(Path(warm.python()).parent),
-        str(Path(sys.executable).parent),
-        more.pop("PATH", ""),
-        kept["PATH"],
-    ]
-    return {
-        **kept,
-        "HOME": str(home),
-        "HARDWON_BACKGROUND": "0",
-        "PATH": os.pathsep.join(filter(None, path)),
-        "PYTHONPATH": str(Path(hardwon.__file__).parent.parent),
+    programs = [str(Path(program).parent) for program in (warm.python(), sys.executable)]
+    path = os.pathsep.join(filter(None, [*programs, more.pop("PATH", ""), kept["PATH"]]))
+    ours = {"PATH": path, "PYTHONPATH": str(Path(hardwon.__file__).parent.parent)}
+    ours |= {"HOME": str(home), "CHECKOUT": str(ROOT), "HARDWON_BACKGROUND": "0"}
+    ours |= {
         "COLUMNS": "100",
         "LC_ALL": "C.UTF-8",
-        "CHECKOUT": str(ROOT),
         "PYTEST_ADDOPTS": " ".join(without_our_plugins()),
-        **more,
     }
+    return kept | ours | more
 
 
 def run_page(page: Path, folder: Path, variables: Callable[[dict[str, str]], None]) -> list[Block]:
@@ -456,12 +434,8 @@ def _postgres(stack: ExitStack) -> dict[str, str]:
 
     server = postgres_server.Server(password=True, careful=False)
     stack.callback(server.remove)
-    return {
-        "PGHOST": str(server.folder),
-        "PGPORT": str(server.port),
-        "PGUSER": "postgres",
-        "PATH": str(Path(postgres_server.binary("psql")).parent),
-    }
+    where = {"PGHOST": str(server.folder), "PGPORT": str(server.port), "PGUSER": "postgres"}
+    return where | {"PATH": str(Path(postgres_server.binary("psql")).parent)}
 
 
 def _expect_files_in_use(blocks: list[Block]) -> None:

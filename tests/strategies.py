@@ -41,17 +41,14 @@ names = st.text(
 ).filter(lambda name: bool(name.strip()))
 units = st.floats(0, 1)
 times = st.integers(0, 1_700_000_000_000_000).map(from_us)  # past: nothing comes from the future
+scalars = st.none() | st.booleans() | st.integers(-(2**62), 2**62) | texts
+finite = st.floats(allow_nan=False, allow_infinity=False)
 json_values: st.SearchStrategy[Any] = st.recursive(
-    st.none()
-    | st.booleans()
-    | st.integers(-(2**62), 2**62)
-    | st.floats(allow_nan=False, allow_infinity=False)
-    | texts,
+    scalars | finite,
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(texts, inner, max_size=3),
     max_leaves=5,
 )
 json_objects = st.dictionaries(texts, json_values, max_size=3)
-scalars = st.none() | st.booleans() | st.integers(-(2**62), 2**62) | texts
 
 
 def some(items: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
@@ -71,28 +68,27 @@ def claimable(metadata: Metadata) -> Metadata:
     )
 
 
+# an author's name is kept in its plainest form
+authors = names.map(lambda name: unicodedata.normalize("NFKC", name))
+moments = st.builds(
+    Moment,
+    timestamp=times,
+    git_commit=st.sampled_from(["", "0" * 40]),
+    git_branch=st.sampled_from(["", "main"]),
+    related_files=some(st.builds(RelatedFile, path=names, hash=st.sampled_from(["", "a" * 40]))),
+)
+validations = st.builds(
+    Validation,
+    status=st.sampled_from(STATUSES),
+    verified_by=st.none() | st.sampled_from(VERIFIERS),
+    verification_id=st.none() | names,
+    failure_hash=st.none() | names,
+)
 metadatas = st.builds(
     Metadata,
-    # an author's name is kept in its plainest form
-    source=st.builds(
-        Source, id=names, author=names.map(lambda name: unicodedata.normalize("NFKC", name))
-    ),
-    context=st.builds(
-        Moment,
-        timestamp=times,
-        git_commit=st.sampled_from(["", "0" * 40]),
-        git_branch=st.sampled_from(["", "main"]),
-        related_files=some(
-            st.builds(RelatedFile, path=names, hash=st.sampled_from(["", "a" * 40]))
-        ),
-    ),
-    validation=st.builds(
-        Validation,
-        status=st.sampled_from(STATUSES),
-        verified_by=st.none() | st.sampled_from(VERIFIERS),
-        verification_id=st.none() | names,
-        failure_hash=st.none() | names,
-    ),
+    source=st.builds(Source, id=names, author=authors),
+    context=moments,
+    validation=validations,
     tags=some(names),
     project_id=st.just("default"),
 ).map(claimable)
@@ -102,23 +98,13 @@ ids = st.uuids().map(str)
 @st.composite
 def experiences(draw: st.DrawFn) -> Experience:
     (outcome, tool), route = draw(st.sampled_from(sorted(ROUTES.items(), key=repr)))
-    own = draw(
-        st.dictionaries(
-            st.sampled_from(["ticket", "host", "run", "größe"]), json_values, max_size=3
-        )
-    )
+    keys = st.sampled_from(["ticket", "host", "run", "größe"])
+    own = draw(st.dictionaries(keys, json_values, max_size=3))
     own = {key: value for key, value in own.items() if value is not None}
     if route:
         own[route[0]] = draw(st.sampled_from(route[1]))
-    return Experience(
-        id=draw(ids),
-        content=draw(prose),
-        outcome=outcome,
-        tool=tool,
-        summary=draw(texts),
-        metadata=draw(metadatas),
-        **own,
-    )
+    own |= {"id": draw(ids), "content": draw(prose), "summary": draw(texts)}
+    return Experience(outcome=outcome, tool=tool, metadata=draw(metadatas), **own)
 
 
 facts = st.builds(
@@ -129,38 +115,24 @@ facts = st.builds(
     confidence=units,
     entities=st.builds(
         Entities,
-        files=some(names),
-        functions=some(names),
-        libraries=some(names),
+        **dict.fromkeys(("files", "functions", "libraries"), some(names)),
         error_codes=st.none() | some(names),
     ),
     findings=st.none() | some(texts),
     metadata=metadatas,
 )
+rewards = st.floats(allow_nan=False, allow_infinity=False, width=32)
+steps = some(st.builds(Step, action=texts, observation=texts, reward=rewards))
+reward = units | st.none()
 trajectories = st.builds(
-    Trajectory,
-    id=ids,
-    task=texts,
-    steps=some(
-        st.builds(
-            Step,
-            action=texts,
-            observation=texts,
-            reward=st.floats(allow_nan=False, allow_infinity=False, width=32),
-        )
-    ),
-    final_reward=units | st.none(),
-    metadata=metadatas,
+    Trajectory, id=ids, task=texts, steps=steps, final_reward=reward, metadata=metadatas
 )
 cards = st.builds(
     MistakeCard,
     mistake_type=names,
     task_id=st.none() | names,
-    worker_id=scalars,
-    bad_decision=scalars,
-    correct_decision=scalars,
-    evidence=texts,
-    lesson=texts,
+    **dict.fromkeys(("worker_id", "bad_decision", "correct_decision"), scalars),
+    **dict.fromkeys(("evidence", "lesson"), texts),
 )
 episodes = st.builds(
     Episode,
@@ -179,11 +151,9 @@ fixes = st.builds(
     id=ids,
     issue=st.builds(
         Issue,
-        model=names,
-        issue_type=names,
+        **dict.fromkeys(("model", "issue_type", "host"), names),
         description=texts,
         error_output=st.none() | texts,
-        host=names,
     ),
     analysis=texts,
     fix_commands=some(texts),
@@ -196,16 +166,10 @@ fixes = st.builds(
     confidence=st.none() | units,
     metadata=metadatas,
 )
-adopted = st.builds(
-    Adopted,
-    id=ids,
-    origin=names | st.just("training_memory"),
-    data=json_objects,
-    metadata=metadatas,
-)
-records: st.SearchStrategy[AnyRecord] = st.one_of(
-    experiences(), facts, trajectories, episodes, fixes
-)
+origins = names | st.just("training_memory")
+adopted = st.builds(Adopted, id=ids, origin=origins, data=json_objects, metadata=metadatas)
+recorded = (experiences(), facts, trajectories, episodes, fixes)
+records: st.SearchStrategy[AnyRecord] = st.one_of(*recorded)
 kept_records: st.SearchStrategy[AnyRecord] = st.one_of(records, adopted)
 """With what a caller does not add, but a memory keeps."""
 

@@ -14,6 +14,10 @@ DOCUMENTS = os.environ.get("HARDWON_SEEDS")
 BEGIN = '"""\nCross-episode agent memory system.'
 
 
+def mean(scores: list[float]) -> float:
+    return sum(scores) / len(scores)
+
+
 class Model:
     """Everything that happened, and the memory it amounts to."""
 
@@ -44,12 +48,8 @@ class Model:
 
     def _card(self, card: dict[str, Any], task: str) -> None:
         def key(of: dict[str, Any]) -> list[Any]:
-            return [
-                of["mistake_type"],
-                of["task_id"],
-                of["worker_id"] or "",
-                of["correct_decision"] or "",
-            ]
+            others = [of[name] or "" for name in ("worker_id", "correct_decision")]
+            return [of["mistake_type"], of["task_id"], *others]
 
         made = {
             "mistake_type": str(card.get("mistake_type") or "unknown_mistake"),
@@ -67,11 +67,8 @@ class Model:
                 lesson=made["lesson"],
             )
             return
-        made |= {
-            "seen_count": 1,
-            "first_seen_episode": len(self.told),
-            "last_seen_episode": len(self.told),
-        }
+        seen = len(self.told)
+        made |= {"seen_count": 1, "first_seen_episode": seen, "last_seen_episode": seen}
         self.cards = self.best([*self.cards, made])[:30]
 
     @staticmethod
@@ -96,9 +93,8 @@ class Model:
         ]
 
     def distinct(self, name: str) -> list[str]:
-        return list(
-            dict.fromkeys(text for data in self.told for text in data.get(name, []) if text)
-        )
+        texts = (text for data in self.told for text in data.get(name, []) if text)
+        return list(dict.fromkeys(texts))
 
     def save(self) -> None:
         self.saved_at = len(self.told)
@@ -138,26 +134,16 @@ class Model:
         if mistakes := self.distinct("mistakes")[-3:]:
             parts.append(["Mistakes to avoid:", *("AVOID: " + text for text in mistakes)])
         if self.cards:
-            shown = [
-                f"[{card['mistake_type']}, seen {card['seen_count']}x] {card['lesson']} Evidence: "
-                f"{card['evidence']}"
-                for card in self.best(self.cards)[:3]
-            ]
+            form = "[{mistake_type}, seen {seen_count}x] {lesson} Evidence: {evidence}"
+            shown = [form.format(**card) for card in self.best(self.cards)[:3]]
             parts.append(["Structured mistake cards:", *shown])
         recent = [episode for episode in self.log if episode["task_id"] == task][-max_recent:]
         if task and recent:
-            shown = [
-                f"Score {each['score']:.2f} in {each['steps']} steps: {each['summary'][:100]}"
-                for each in recent
-            ]
-            parts.append([f"Recent {task} episodes:", *shown])
+            form = "Score {score:.2f} in {steps} steps: {summary:.100}"
+            parts.append([f"Recent {task} episodes:", *(form.format(**each) for each in recent)])
         if task and (scores := self.scores(task)):
-            parts.append(
-                [
-                    f"Your mean score on {task}: {sum(scores) / len(scores):.2f} (over "
-                    f"{len(scores)} episodes)"
-                ]
-            )
+            over = f"(over {len(scores)} episodes)"
+            parts.append([f"Your mean score on {task}: {mean(scores):.2f} {over}"])
         text = "".join("\n\n" + "\n  - ".join(part) for part in parts)
         return "## MEMORY FROM PAST EPISODES" + text if text else ""
 
@@ -172,10 +158,7 @@ class Model:
                 {name: card[name] for name in ("mistake_type", "task_id", "seen_count")}
                 for card in self.best(self.cards)[:5]
             ],
-            "scores_by_task": {
-                task: round(sum(self.scores(task)) / len(self.scores(task)), 3)
-                for task in self.rules
-            },
+            "scores_by_task": {task: round(mean(self.scores(task)), 3) for task in self.rules},
         }
 
 

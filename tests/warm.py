@@ -37,23 +37,11 @@ COLD: Final = "PYTHON_COLD"
 """A variable that changes how Python starts: where it is set, the real one takes over."""
 
 MAIN: Final = "hardwon.surfaces.cli.main"
-_LOADED: Final = (
-    MAIN,
-    "hardwon.capture.agents",
-    "hardwon.capture.background",
-    "hardwon.fixes.ai_memory",
-    "hardwon.fixes.tables",
-    "hardwon.memory.context",
-    "hardwon.memory.staleness",
-    "hardwon.surfaces.cli.agents",
-    "hardwon.surfaces.cli.fix_history",
-    "hardwon.surfaces.cli.servers",
-    "hardwon.tree.mirror",
-    "csv",
-    "importlib.metadata",
-    "tomllib",
-    "typer._adapters",
-)
+_OURS: Final = """capture.agents capture.background fixes.ai_memory fixes.tables memory.context
+    memory.staleness surfaces.cli.agents surfaces.cli.fix_history surfaces.cli.servers tree.mirror
+""".split()
+_OTHERS: Final = ("csv", "importlib.metadata", "tomllib", "typer._adapters")
+_LOADED: Final = (MAIN, *(f"hardwon.{name}" for name in _OURS), *_OTHERS)
 """What many commands load. Nothing that starts a thread: a forked process would not have it."""
 
 
