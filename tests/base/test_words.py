@@ -24,7 +24,7 @@ CODE_LINES_MAX = {
 
 TEST_LINES_MAX = 50_400
 
-CLEAN = """base records runs search trust lessons tell capture adapters tree training surfaces outside""".split()
+CLEAN = """base records text runs search trust lessons tell capture adapters tree training surfaces outside""".split()
 """The rooms whose names were looked through."""
 
 VAGUE = {"each", "said", "told", "found", "given"}

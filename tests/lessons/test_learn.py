@@ -31,7 +31,7 @@ from hardwon.lessons.keys import card_key, rule_key
 from hardwon.lessons.order import find_near_duplicates
 from hardwon.lessons.rules import Thresholds, merge_items, rank_cards, rule_state
 from hardwon.records.kinds import Decision, MistakeCard
-from hardwon.text.terms import canonical, key_of, say_the_same, words_of
+from hardwon.text.terms import canonical, hash_parts, list_words, say_the_same
 
 ISSUE = {
     "issue_type": "TIMEOUT", "model": "qwen2.5:7b",
@@ -110,7 +110,7 @@ def test_model_families(name: str, family: str) -> None:
 
 @given(st.lists(st.text(), min_size=1, max_size=4), st.lists(st.text(), min_size=1, max_size=4))
 def test_keys_do_not_mix_up_parts(one: list[str], other: list[str]) -> None:
-    assert (key_of(*one) == key_of(*other)) == (one == other)
+    assert (hash_parts(*one) == hash_parts(*other)) == (one == other)
 
 
 @given(st.text())
@@ -348,7 +348,7 @@ def test_what_was_run_next_and_worked_is_the_fix(memory: Memory) -> None:
     ],
 )  # fmt: skip
 def test_near_duplicates_say_the_same(one: str, other: str, same: bool) -> None:
-    assert say_the_same(words_of(one), words_of(other)) is same
+    assert say_the_same(list_words(one), list_words(other)) is same
 
 
 def test_near_duplicates_are_named_once() -> None:

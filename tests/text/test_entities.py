@@ -12,7 +12,7 @@ from hardwon.text.entities import (
     ENTITIES_FOUND_MAX,
     FACT_READ_CHARS_MAX,
     Named,
-    added,
+    add_names,
     find,
     read_part,
 )
@@ -102,16 +102,16 @@ def test_what_the_caller_names_stays_first() -> None:
     given = Entities(files=["z.py"], libraries=["redis", "redis"], functions=["main"])
     text = "redis==7.0.1 and numpy 1.26.4 break main() and load() of a.py and z.py with KeyError."
     named = {"files": ["z.py", "a.py"], "functions": ["main", "load"], "error_codes": ["KeyError"]}
-    assert added(given, find(text)) == Entities(**named, libraries=["redis", "redis", "numpy"])
-    assert added(given, find("Nothing is named here.")) is given
-    assert added(Entities(error_codes=[]), find("a.py is old.")).error_codes == []
+    assert add_names(given, find(text)) == Entities(**named, libraries=["redis", "redis", "numpy"])
+    assert add_names(given, find("Nothing is named here.")) is given
+    assert add_names(Entities(error_codes=[]), find("a.py is old.")).error_codes == []
 
 
 def test_counts_and_lengths_are_bounded() -> None:
     many = " ".join(f"file{number}.py" for number in range(300))
     assert find(many).files == tuple(f"file{number}.py" for number in range(ENTITIES_FOUND_MAX))
     full = Entities(files=[f"given{number}.py" for number in range(limits.ITEMS_MAX)])
-    assert added(full, find(many)).files == full.files
+    assert add_names(full, find(many)).files == full.files
     long = "/".join(["folder"] * 60) + "/a.py"
     assert find(f"See {long} and b.py.") == named("b.py"), "no name that a record could not hold"
 
@@ -127,7 +127,7 @@ def test_a_long_text_is_read_up_to_a_whole_word() -> None:
 @given(texts | st.text(alphabet="aZ_0.1/\\:()`'\"@=[]{}- \nE", max_size=300))
 def test_whatever_is_found_can_be_kept(text: str) -> None:
     found = find(text)
-    joined = added(Entities(), found)
+    joined = add_names(Entities(), found)
     assert Entities.model_validate(joined.model_dump()) == joined
-    assert added(joined, found) == joined, "what is there already is not added again"
+    assert add_names(joined, found) == joined, "what is there already is not added again"
     assert all(name in text for name in found.files)

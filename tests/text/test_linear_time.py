@@ -131,7 +131,7 @@ MORE_READERS: Final = [
     Reader("a path", Glob("*a*/**/*" + "*b" * 9).matches, ("str",)),
 ]
 NO_READERS: Final = {
-    "without_mark_of": "makes a pattern of its second text, which is a mark of ours",
+    "hide_mark": "makes a pattern of its second text, which is a mark of ours",
     "is_read_as_written": "reads one sign",
 }
 

@@ -24,7 +24,7 @@ from hardwon import Experience
 from hardwon.errors import InvalidInputError
 from hardwon.records.kinds import ROUTES
 from hardwon.text.globs import Glob
-from hardwon.text.terms import spelled
+from hardwon.text.terms import spell
 from hardwon.tree.routing import (
     MISSING_METADATA,
     NO_MATCH,
@@ -118,7 +118,7 @@ class Level(enum.IntEnum):
     ],
 )  # fmt: skip
 def test_a_value_has_one_spelling(value: object, text: str | None) -> None:
-    found = spelled(value)
+    found = spell(value)
     assert found == text
     assert found is None or type(found) is str
 
@@ -523,8 +523,8 @@ def part_of(data: st.DataObject, packet: dict[str, Any]) -> dict[str, Any]:
 def agrees(packet: Mapping[str, Any], key: str, value: object) -> bool:
     return (
         packet.get(key) is not None
-        and spelled(packet[key]) is not None
-        and spelled(packet[key]) == spelled(value)
+        and spell(packet[key]) is not None
+        and spell(packet[key]) == spell(value)
     )
 
 

@@ -72,7 +72,7 @@ from hardwon.search.terms import Filters
 from hardwon.store.base import Store, Writer
 from hardwon.store.query import readable, record_of
 from hardwon.text.failures import error_core, failure_hash
-from hardwon.text.terms import counted, searchable_text
+from hardwon.text.terms import say_count, searchable_text
 from hardwon.trust.lifecycle import not_undone
 from hardwon.trust.redact import redact
 
@@ -785,7 +785,7 @@ def record_pytest_run(
         (len(done.verified), "record", "verified"),
     )
     summary = ", ".join(
-        f"{counted(count, noun)} {became}" for count, noun, became in counts if count > 0
+        f"{say_count(count, noun)} {became}" for count, noun, became in counts if count > 0
     )
     return f"hardwon: {summary}" if summary else ""
 

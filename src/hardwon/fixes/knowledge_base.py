@@ -36,7 +36,7 @@ from hardwon.outside.files import LockedFile, lock_file
 from hardwon.records.fields import check_json, check_that, derived_id, read_json
 from hardwon.records.kinds import Adopted, Metadata, Moment, Source
 from hardwon.text.clean import clean_line
-from hardwon.text.terms import counted
+from hardwon.text.terms import say_count
 from hardwon.trust.redact import redact_json
 
 # One learned sentence of a knowledge base: a handful of commands.
@@ -79,11 +79,11 @@ def learned_knowledge(learned: FixKnowledge) -> dict[str, Any]:
     tips: dict[str, list[str]] = {}
     for model in {**learned.tips, **learned.issues}:
         tips[model] = [
-            f"{clean_text(tip.text)} (worked {tip.verified} of {counted(tip.attempts, 'time')})"
+            f"{clean_text(tip.text)} (worked {tip.verified} of {say_count(tip.attempts, 'time')})"
             for tip in learned.tips.get(model, [])
         ]
         for issue, attempts, verified in learned.issues.get(model, []):
-            often = f"came up {counted(attempts, 'time')}, {verified} of them fixed"
+            often = f"came up {say_count(attempts, 'time')}, {verified} of them fixed"
             tips[model].append(f"{clean_text(issue)} {often}")
     patterns = {
         name: {
@@ -114,7 +114,7 @@ def _by_type(
     by_type: dict[str, list[str]] = {}
     for issue_type, done in strategies.items():
         texts = (
-            clean_text(one.text) + figures.format(counted(one.attempts, "time")) for one in done
+            clean_text(one.text) + figures.format(say_count(one.attempts, "time")) for one in done
         )
         by_type[issue_type] = list(dict.fromkeys(texts))
     return _named(by_type)

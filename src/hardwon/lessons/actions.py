@@ -20,7 +20,7 @@ from hardwon.runs.shapes import Outcome
 from hardwon.runs.steps import read_steps
 from hardwon.text.failures import Failure
 from hardwon.text.programs import only_looks
-from hardwon.text.terms import TERM_CHARS_MAX, key_of, same_action
+from hardwon.text.terms import TERM_CHARS_MAX, hash_parts, same_action
 
 # What one trajectory teaches about the words, shapes and situations of its actions. A run of ten
 # steps has about 60.
@@ -88,7 +88,7 @@ def find_action_words(action: str) -> list[str]:
 def find_shape(action: str) -> str:
     """The same for actions that differ in quoted values and numbers only."""
     cut = action[: limits.ACTION_CHARS_MAX].lower()
-    return key_of("shape", " ".join(_NUMBER.sub("?", _LITERAL.sub("?", cut)).split()))
+    return hash_parts("shape", " ".join(_NUMBER.sub("?", _LITERAL.sub("?", cut)).split()))
 
 
 def find_kinds(action: str) -> list[str]:

@@ -13,7 +13,7 @@ from typing import Any, Final
 from hardwon import limits
 from hardwon.errors import InvalidInputError
 from hardwon.records.kinds import Fix, Issue
-from hardwon.text.terms import canonical, key_of, share_of_words
+from hardwon.text.terms import canonical, hash_parts, share_of_words
 
 # Where a fix that was adopted keeps the signature that it had in the older database.
 RECORDED_SIGNATURE: Final = "issue_signature"
@@ -58,7 +58,7 @@ def generate_issue_signature(issue: Issue | Mapping[str, Any]) -> str:
 @lru_cache(maxsize=1_024)
 def _sign(issue_type: str, model: str, prompt: str, bucket: int) -> str:
     beginning = " ".join(canonical(prompt)[:_PROMPT_CHARS].split())
-    return key_of(
+    return hash_parts(
         "issue", canonical(issue_type) or "custom", model_family(model), beginning, bucket
     )
 
@@ -123,7 +123,7 @@ def issue_subject(issue: Issue) -> str | None:
     """
     read = partial(canonical, chars_max=limits.TEXT_CHARS_MAX)
     about = read(issue.test_prompt or "") or read(issue.description)
-    return key_of("subject", about) if about else None
+    return hash_parts("subject", about) if about else None
 
 
 def degree_of_words(done: str, issue: Issue) -> str:
@@ -140,9 +140,9 @@ def strategy_key(fix: Fix) -> str:
     """
     commands = [" ".join(command.split()) for command in fix.fix_commands if command.strip()]
     if commands:
-        return key_of("commands", *commands)
+        return hash_parts("commands", *commands)
     analysis = canonical(fix.analysis)
-    return key_of("analysis", analysis) if analysis else ""
+    return hash_parts("analysis", analysis) if analysis else ""
 
 
 def name_pattern(fix: Fix, signature: str) -> str:

@@ -13,7 +13,7 @@ from hardwon import limits
 from hardwon.lessons.issues import recorded_signature, signature_keys, strategy_key
 from hardwon.records.kinds import Cleaned, Decision, Experience, Fix, MistakeCard, name_sources
 from hardwon.text.failures import failure_hash
-from hardwon.text.terms import canonical, key_of, same_action, spelled
+from hardwon.text.terms import canonical, hash_parts, same_action, spell
 
 BETWEEN_NAMES: Final = "\n"  # no name contains it
 # Where an experience keeps keys of the caller's that a record has a meaning of its own for, such as
@@ -34,14 +34,14 @@ def rule_key(text: str, kind: str = "") -> str:
     words = canonical(text)
     while mark := next((mark for mark in _MARKS.get(kind, ()) if words.startswith(mark)), None):
         words = canonical(words[len(mark) :])
-    return key_of("rule", words) if words else ""
+    return hash_parts("rule", words) if words else ""
 
 
 def card_key(card: MistakeCard, task_id: str) -> str:
     """Cards of the same mistake by the same worker with the same right decision are one card.
     Begins with the type.
     """
-    rest = key_of(
+    rest = hash_parts(
         "card", card.task_id or task_id, card.worker_id or "", card.correct_decision or ""
     )
     return card.mistake_type + BETWEEN_NAMES + rest
@@ -52,7 +52,7 @@ def task_key(task: str, *more: str) -> str:
     """The same for a task that differs in case and spacing only, and whatever else is counted of
     it. All of the task counts: many begin with the same page, and end with what is to be done.
     """
-    return key_of("task", _canonical_task(task), *more)
+    return hash_parts("task", _canonical_task(task), *more)
 
 
 # each step of a trajectory asks for that of its task
@@ -95,7 +95,7 @@ def decision_key(decision: Decision) -> str:
         return f"rollback:{decision.target}"
     text = rule_key(decision.text) if decision.action == "rule" else ""
     pair = sorted((decision.target, decision.replacement))
-    return f"{decision.action}:{key_of(decision.task_id, text, *pair, *decision.tasks)}"
+    return f"{decision.action}:{hash_parts(decision.task_id, text, *pair, *decision.tasks)}"
 
 
 def caller_keys(record: Experience) -> dict[str, Any]:
@@ -109,13 +109,13 @@ def given_key(name: str, value: object) -> str:
     """The key of experiences whose caller gave this key with this value, and that no folder of the
     tree tells so.
     """
-    text = spelled(value)
+    text = spell(value)
     if text is None:
         try:
             text = json.dumps(value, sort_keys=True, default=str)
         except (TypeError, ValueError, RecursionError):
             text = repr(type(value))  # no record holds it, so no record is found by it
-    return f"given:{key_of(name, text)}"
+    return f"given:{hash_parts(name, text)}"
 
 
 def find_fix_keys(fix: Fix) -> Iterator[str]:

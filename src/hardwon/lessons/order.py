@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from hardwon.lessons.issues import generate_issue_signature, strategy_key
 from hardwon.records.kinds import AnyRecord, Experience, Fix
-from hardwon.text.terms import Words, key_of, say_the_same, words_of
+from hardwon.text.terms import Words, hash_parts, list_words, say_the_same
 
 
 def find_near_duplicates(
@@ -17,7 +17,7 @@ def find_near_duplicates(
     """Pairs of items whose texts say the same, each pair ordered; none that follows from two
     others. Items that somebody set `apart` stay so, also by way of a third.
     """
-    words = {item: words_of(text) for item, text in sorted(texts.items())}
+    words = {item: list_words(text) for item, text in sorted(texts.items())}
     enemies = {pair for one, other in apart for pair in ((one, other), (other, one))}
     groups: dict[str, list[str]] = {}
     pairs = []
@@ -40,10 +40,10 @@ def find_opposite_rules(
     """Pairs of items that say the same, one as what works and one as what to avoid; at most one for
     each of the latter.
     """
-    words = {item: words_of(text) for item, text in sorted(works.items())}
+    words = {item: list_words(text) for item, text in sorted(works.items())}
     pairs = []
     for item, text in sorted(avoid.items()):
-        own = words_of(text)
+        own = list_words(text)
         same = [item] if item in words else [key for key in words if say_the_same(words[key], own)]
         pairs += [(key, item) for key in same[:1]]
     return pairs
@@ -54,9 +54,9 @@ def situation_key(record: AnyRecord) -> str:
     is one contradiction.
     """
     if isinstance(record, Fix):
-        return key_of("fix", generate_issue_signature(record.issue), strategy_key(record))
+        return hash_parts("fix", generate_issue_signature(record.issue), strategy_key(record))
     content = record.content if isinstance(record, Experience) else record.id
-    return key_of("experience", *sorted(words_of(content)))
+    return hash_parts("experience", *sorted(list_words(content)))
 
 
 def find_opposite_outcomes(
@@ -72,7 +72,7 @@ def find_opposite_outcomes(
         if isinstance(record, Fix) and strategy_key(record):
             fixes.setdefault(situation_key(record), {})[record.succeeded] = record
         elif isinstance(record, Experience) and record.turned_out_well is not None:
-            outcomes[record.outcome].append((words_of(record.content), record))
+            outcomes[record.outcome].append((list_words(record.content), record))
     pairs: list[list[AnyRecord]] = [[*both.values()] for both in fixes.values() if len(both) == 2]
     for words, failure in outcomes["failure"]:
         for other_words, success in reversed(outcomes["success"]):

@@ -22,7 +22,7 @@ from hardwon.search.terms import Filters
 from hardwon.store.query import readable
 from hardwon.tell.advice import ALL_ACTIONS, Advice, Moment, find_reason, give_advice
 from hardwon.tell.situation import Situation
-from hardwon.text.programs import deletes_unasked
+from hardwon.text.programs import deletes_without_order
 from hardwon.text.terms import index_text, same_action
 
 # Earlier attempts at an action that are read before it is judged, each author's newest first;
@@ -152,7 +152,7 @@ class Adviser:
         lines: dict[str, Lesson] = {}
         for lesson in self._find_lessons(situation, error, issue):
             same = same_action(lesson.action)
-            unasked = lesson.kind == "way" and deletes_unasked(lesson.action, asked)
+            unasked = lesson.kind == "way" and deletes_without_order(lesson.action, asked)
             if same != same_action(action) and not unasked:
                 lines.setdefault(same, lesson)
             if len(lines) == _INSTEAD_MAX:

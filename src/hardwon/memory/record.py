@@ -546,7 +546,7 @@ def _prepare(project: Project, fact: Fact) -> Fact:
 
 def _name_entities(fact: Fact) -> Fact:
     """With the names in its sentence, which a record that was added, or loaded, need not have."""
-    return fact.copy_with(entities=entities.added(fact.entities, entities.find(fact.content)))
+    return fact.copy_with(entities=entities.add_names(fact.entities, entities.find(fact.content)))
 
 
 def _record_facts(project: Project, facts: Sequence[Fact]) -> list[Fact]:

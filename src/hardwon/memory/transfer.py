@@ -34,7 +34,7 @@ from hardwon.records.reading import parse_record, read_record
 from hardwon.store.base import Store, row_of
 from hardwon.store.query import original_of, record_of, restored, sound_body
 from hardwon.store.types import Progress, Row, Stored
-from hardwon.text.clean import shortened
+from hardwon.text.clean import shorten
 from hardwon.trust.lifecycle import (
     derive_standing_elsewhere,
     effective_validation,
@@ -340,7 +340,7 @@ def merge(
         )
         incoming.foresee(project, report(arrivals, progress, total))
     else:
-        arrived_from = shortened(source.location, _TARGET_CHARS_MAX)
+        arrived_from = shorten(source.location, _TARGET_CHARS_MAX)
         decision = project.decision("arrival", by, target=arrived_from)
         for batch in batches(coming, limits.BATCH_ROWS, lambda pair: len(pair[0].body)):
             if _merge_batch(project, batch, incoming, decision, is_new=merged.decision is None):

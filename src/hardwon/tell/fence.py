@@ -10,7 +10,7 @@ from typing import Final
 
 from hardwon import limits
 from hardwon.records.fields import check_that
-from hardwon.text.clean import CODE_INDENT, FENCE_NAME, clean_code_line, clean_line, without_mark_of
+from hardwon.text.clean import CODE_INDENT, FENCE_NAME, clean_code_line, clean_line, hide_mark
 
 # Hex characters of a fence's mark: a digest fits, and the mark is paid for twice in every context.
 _MARK_CHARS_MAX: Final = 64
@@ -50,12 +50,10 @@ def frame_lines(fenced_lines: Iterable[str], mark: str, *, short: bool = False) 
 def fence_line(line: str, mark: str) -> str:
     """A line as `fence_lines` has it; empty where it drops it."""
     if line.startswith(CODE_INDENT):
-        code = without_mark_of(clean_code_line(line.removeprefix(CODE_INDENT)), mark)
+        code = hide_mark(clean_code_line(line.removeprefix(CODE_INDENT)), mark)
         return code if code.strip() else ""
     prefix = "  " if line.startswith("  ") else "- "
-    text = without_mark_of(
-        clean_line(line.removeprefix(prefix), limits.CONTEXT_LINE_CHARS_MAX), mark
-    )
+    text = hide_mark(clean_line(line.removeprefix(prefix), limits.CONTEXT_LINE_CHARS_MAX), mark)
     return prefix + text if text else ""
 
 

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 from hardwon import limits
 from hardwon.lessons.lesson import SHORT_ID_CHARS
 from hardwon.records.kinds import VIA_IMPORT
-from hardwon.text.clean import CODE_INDENT, CUT, clean_code, clean_line, shortened
+from hardwon.text.clean import CODE_INDENT, CUT, clean_code, clean_line, shorten
 from hardwon.text.terms import Remembered
 
 # A similar task, as far as it is told: enough to know it again, and its action needs the room.
@@ -98,7 +98,7 @@ def name_task(task: str, asked: str) -> str:
     """The beginning of a task; its end where what is asked begins like it."""
     task, most = " ".join(task.split()), EXAMPLE_TASK_CHARS_MAX
     if len(task) <= most or task[: most // 2] not in " ".join(asked.split()):
-        return shortened(task, most)
+        return shorten(task, most)
     end = task[-most:]
     return CUT + (end.partition(" ")[2] or end)
 

@@ -15,7 +15,7 @@ from hardwon.search.likeness import Worth, find_terms
 from hardwon.tell.trades import are_alike, is_program, is_task_of, says_what_to_do
 from hardwon.text.lines import Command, read_line
 from hardwon.text.programs import looks, plain_words
-from hardwon.text.terms import LANGUAGES, language_of, stop_words
+from hardwon.text.terms import LANGUAGES, guess_language, stop_words
 
 _TOKEN: Final = re.compile(
     r"`([^`\n]+)`|\"([^\"\n]{1,80})\"|([^\s,;:()\[\]\"“”„«»\uff01。\uff0c、\uff1b\uff1a]+)|([,;:()。\uff0c、\uff1b])"
@@ -122,7 +122,7 @@ def read_rule(text: str) -> Rule:
 
 
 def _stop_words(text: str) -> frozenset[str]:
-    language = language_of(text.lower().split())
+    language = guess_language(text.lower().split())
     return stop_words(language) | stop_words(LANGUAGES[0]) | _ANY_ACTION | _UNWANTING | _TURNING
 
 

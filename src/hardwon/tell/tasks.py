@@ -33,9 +33,9 @@ from hardwon.tell.lines import (
     say_ago,
     word_action,
 )
-from hardwon.text.clean import CODE_INDENT, CUT, clean_code, shortened
+from hardwon.text.clean import CODE_INDENT, CUT, clean_code, shorten
 from hardwon.text.failures import shows_error
-from hardwon.text.programs import deletes_unasked
+from hardwon.text.programs import deletes_without_order
 from hardwon.text.terms import spelled_alike
 from hardwon.text.tokens import cut_to_tokens
 
@@ -295,7 +295,7 @@ def say_tasks(tasks: Sequence[Task], wording: Wording) -> Iterator[Draft]:
             yield from islice(_keep_one_of_each(drafts, task), _SAME_TASK_LINES_MAX)
         elif best.holds:
             disputed = failed.get(best.key, 0.0) >= _DISPUTED_FROM * task.alike
-            deletes = deletes_unasked("\n".join(best.actions), wording.asked)
+            deletes = deletes_without_order("\n".join(best.actions), wording.asked)
             unsure = best.only_done and task.alike < NEARLY_THE_SAME
             if not (disputed or unsure or (deletes and not is_report)):
                 yield _say_way(best, task, wording)
@@ -385,14 +385,14 @@ def _say_way(way: Way, task: Task, wording: Wording) -> Draft:
         error = way.error if task.same or not way.earned else ""
     name = "this task" if task.same else name_task(way.task, wording.asked)
     head = ("" if way.is_task else f"{name} -> ") + outcome
-    error = f" -> {shortened(' '.join(error.split()), _ERROR_CHARS_SHOWN)}" if error else ""
+    error = f" -> {shorten(' '.join(error.split()), _ERROR_CHARS_SHOWN)}" if error else ""
     actions = way.actions[:-1] if way.hands_in else way.actions
     if not task.same:
         actions = tuple(hide_values(action, way.task, wording.asked) for action in actions)
     if not way.holds and not task.same:
         line = " ".join(actions[-1].split())
         is_near = way.earned >= _NEARLY_FROM and len(line) <= _NEARLY_CHARS_MAX
-        actions = (line if is_near else shortened(line, EXAMPLE_TASK_CHARS_MAX),)
+        actions = (line if is_near else shorten(line, EXAMPLE_TASK_CHARS_MAX),)
     mark = make_mark(*parts, lesson_id=way.lesson_id)
     return Draft(
         word_action(head, actions, error, mark),
@@ -444,7 +444,7 @@ def _shorten(
     if not same:
         like = f"like task -> {head.rpartition(' -> ')[2]}"
         if "did not solve" in head:
-            beginning = (shortened(actions[-1], EXAMPLE_TASK_CHARS_MAX),)
+            beginning = (shorten(actions[-1], EXAMPLE_TASK_CHARS_MAX),)
             texts = [word_action(begin, beginning, "", brief) for begin in (head, like)]
             return next((text for text in texts if wording.cost(text) <= allowed), "")
         if "FAILED" in head:

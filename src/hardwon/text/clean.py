@@ -76,6 +76,7 @@ def clean_action(action: str) -> str:
 
 
 def clean_code_line(line: str) -> str:
+    """A line of a program, clean and indented; "" for an empty one."""
     text = _cut(_clean_part(line), limits.CONTEXT_LINE_CHARS_MAX - len(CODE_INDENT))
     return CODE_INDENT + text if text.strip() else ""
 
@@ -102,10 +103,10 @@ def _harmless(text: str) -> str:
     if not RE.begins_one.search(_plainly(text)):
         return text
     fences = [fence.span() for fence in RE.fence.finditer(_plainly(text))]
-    text = _replaced(text, fences, EARLIER_CONTEXT)
+    text = _replace(text, fences, EARLIER_CONTEXT)
     ends = {special.end() for special in RE.special.finditer(_plainly(text))}
     ends |= {token.end() for token in RE.in_capitals.finditer(text)}
-    return _replaced(text, [(end, end) for end in sorted(ends)], " ")
+    return _replace(text, [(end, end) for end in sorted(ends)], " ")
 
 
 def _cut(text: str, limit: int) -> str:
@@ -114,7 +115,7 @@ def _cut(text: str, limit: int) -> str:
     return text[: max(limit - 1, 0)].rstrip() + CUT if limit > 0 else ""
 
 
-def shortened(text: str, limit: int) -> str:
+def shorten(text: str, limit: int) -> str:
     """The beginning of a text of one line, of whole words where that leaves most of it, and a sign
     that it was cut.
     """
@@ -200,7 +201,7 @@ def _look(code: int) -> str:
 _plain = Remembered(_look)
 
 
-def _written(word: str) -> str:
+def _write_loosely(word: str) -> str:
     return "".join(f"{re.escape(letter)}{_SKIPPED}*" for letter in word)
 
 
@@ -212,7 +213,7 @@ RE: Final = Patterns(
             f"\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f]{{{ACCENTS_MAX + 1},}}",
         ],
         "fence": rf"(?:<|&lt;)[ \t{_SKIPPED}]{{0,9}}/?[ \t{_SKIPPED}]{{0,9}}"
-        rf"{_written('hardwon')}[ \t_.-]?{_SKIPPED}{{0,9}}{_written('memory')}"
+        rf"{_write_loosely('hardwon')}[ \t_.-]?{_SKIPPED}{{0,9}}{_write_loosely('memory')}"
         r"(?:[^<>\n]{0,200}?(?:>|&gt;)|[ \t0-9a-f]*)",
         "special": r"""(?x)<(?=\||!--|!\[cdata|<sys>|</sys>|/?antml:|
         /?(?:s|bos|eos|pad|unk|mask|system|user|human|assistant|model|tool|think|thinking|instructions?|system-reminder|
@@ -246,17 +247,17 @@ def _plainly(text: str) -> str:
     return text.lower() if text.isascii() else text.translate(_plain)
 
 
-def _replaced(text: str, spans: list[tuple[int, int]], new: str) -> str:
+def _replace(text: str, spans: list[tuple[int, int]], new: str) -> str:
     starts = [0, *(end for _, end in spans)]
     ends = [*(start for start, _ in spans), len(text)]
     return new.join(text[start:end] for start, end in zip(starts, ends, strict=True))
 
 
-def without_mark_of(text: str, mark: str) -> str:
+def hide_mark(text: str, mark: str) -> str:
     """No record can hold the mark of a context that is only now made, unless the caller uses one
     twice.
     """
     plain = _plainly(text)
     if mark not in plain.replace(_SKIPPED, ""):
         return text
-    return _replaced(text, [found.span() for found in re.finditer(_written(mark), plain)], CUT)
+    return _replace(text, [match.span() for match in re.finditer(_write_loosely(mark), plain)], CUT)

@@ -162,7 +162,7 @@ def find(text: str) -> Named:
     """What the text names, as far as it is read (`FACT_READ_CHARS_MAX`)."""
     text = read_part(text)
     if any(mark in text for mark in ("://", "www.", "@", "[REDACTED:")):
-        text = RE.address.sub(lambda found: " " * len(found[0]), text)
+        text = RE.address.sub(lambda match: " " * len(match[0]), text)
     codes = _distinct(_error_codes(text))
     functions = (
         place for place in _functions(text) if place.name not in codes and not _is_file(place.name)
@@ -171,16 +171,16 @@ def find(text: str) -> Named:
     return Named(_distinct(_files(text)), _distinct(functions), libraries, codes)
 
 
-def added(given: Entities, found: Named) -> Entities:
+def add_names(named: Entities, new: Named) -> Entities:
     """What the caller names stays, and comes first; what is found is added."""
-    if not any(found):
-        return given
-    codes = _joined(given.error_codes or [], found.error_codes)
-    return given.copy_with(
-        files=_joined(given.files, found.files),
-        functions=_joined(given.functions, found.functions),
-        libraries=_joined(given.libraries, found.libraries, fold=True),
-        error_codes=codes or given.error_codes,
+    if not any(new):
+        return named
+    codes = _join_new(named.error_codes or [], new.error_codes)
+    return named.copy_with(
+        files=_join_new(named.files, new.files),
+        functions=_join_new(named.functions, new.functions),
+        libraries=_join_new(named.libraries, new.libraries, fold=True),
+        error_codes=codes or named.error_codes,
     )
 
 
@@ -192,21 +192,21 @@ def read_part(text: str) -> str:
     return head[: max(head.rfind(" "), head.rfind("\n")) + 1]
 
 
-def _joined(given: list[str], found: Iterable[str], *, fold: bool = False) -> list[str]:
-    known = {_folded(name, fold) for name in given}
-    new = [name for name in found if _folded(name, fold) not in known]
-    return [*given, *new][: max(limits.ITEMS_MAX, len(given))]
+def _join_new(known: list[str], names: Iterable[str], *, fold: bool = False) -> list[str]:
+    folded = {_fold(name, fold) for name in known}
+    new = [name for name in names if _fold(name, fold) not in folded]
+    return [*known, *new][: max(limits.ITEMS_MAX, len(known))]
 
 
 def _distinct(places: Iterable[_Mention], *, fold: bool = False) -> tuple[str, ...]:
     names: dict[str, str] = {}
     for place in sorted(places):
         if len(place.name) <= limits.NAME_CHARS_MAX:
-            names.setdefault(_folded(place.name, fold), place.name)
+            names.setdefault(_fold(place.name, fold), place.name)
     return tuple(names.values())[:ENTITIES_FOUND_MAX]
 
 
-def _folded(name: str, fold: bool) -> str:
+def _fold(name: str, fold: bool) -> str:
     """Libraries are the same in any letter case, and with either dash; files and functions are
     not.
     """
@@ -214,20 +214,20 @@ def _folded(name: str, fold: bool) -> str:
 
 
 def _mentions(pattern: re.Pattern[str], text: str, group: int = 1) -> Iterator[_Mention]:
-    for found in pattern.finditer(text):
-        yield _Mention(found.start(group), found[group])
+    for match in pattern.finditer(text):
+        yield _Mention(match.start(group), match[group])
 
 
 def _files(text: str) -> Iterator[_Mention]:
-    for found in RE.token.finditer(text):
-        token = found[0]
+    for match in RE.token.finditer(text):
+        token = match[0]
         if "." in token or "/" in token or "\\" in token or token.strip(":") in WORDS.bare_files:
             name = token.partition("::")[0].rstrip(".:")
             # Without what a sentence, a compiler or a traceback puts behind a path.
             line = RE.line.search(name) if ":" in name or "#" in name else None
             name = name[: line.start()] if line else name
             if name and _is_file(name):
-                yield _Mention(found.start(), name)
+                yield _Mention(match.start(), name)
 
 
 def _is_file(name: str) -> bool:
@@ -293,37 +293,37 @@ _WRITTEN_AS: Final = {
 
 
 def _error_codes(text: str) -> Iterator[_Mention]:
-    for found in RE.code.finditer(text):
-        kind = found.lastgroup or ""
-        name = found["word"] or found["errno_name"]
+    for match in RE.code.finditer(text):
+        kind = match.lastgroup or ""
+        name = match["word"] or match["errno_name"]
         if kind in _WRITTEN_AS:
-            yield _Mention(found.start(), f"{_WRITTEN_AS[kind]} {found[kind]}")
+            yield _Mention(match.start(), f"{_WRITTEN_AS[kind]} {match[kind]}")
         elif kind == "errno_name":
             if name in _ERRNO_NAMES:
-                yield _Mention(found.start(), name)
+                yield _Mention(match.start(), name)
         elif name != "BaseException":
-            yield _Mention(found.start(), name)
+            yield _Mention(match.start(), name)
 
 
 def path_words(text: str) -> list[str]:
     """Words of a text that may be paths, in their order, each once: with a slash or a dot inside,
     and never upward. Only the beginning of a long text is looked at.
     """
-    found: dict[str, None] = {}
+    paths: dict[str, None] = {}
     beginning = text[:PATHS_SOUGHT_CHARS_MAX]
     for part in beginning.split() if "/" in beginning or "." in beginning else ():
         if "/" in part or "." in part:  # the pattern costs ten times what this does
             for word in RE.path.findall(part):
-                if len(word) <= limits.PATH_CHARS_MAX and _may_be_named(word):
-                    found[word.removeprefix("./")] = None
-            if len(found) >= PATHS_TRIED_MAX:
+                if len(word) <= limits.PATH_CHARS_MAX and _may_name(word):
+                    paths[word.removeprefix("./")] = None
+            if len(paths) >= PATHS_TRIED_MAX:
                 break
-    return list(found)[:PATHS_TRIED_MAX]
+    return list(paths)[:PATHS_TRIED_MAX]
 
 
 # the same few files are named again and again
 @lru_cache(maxsize=MADE_ONCE_MAX)
-def _may_be_named(word: str) -> bool:
+def _may_name(word: str) -> bool:
     return ".git" not in word.lower().split("/") and not holds_secrets(word)
 
 

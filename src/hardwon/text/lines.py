@@ -118,7 +118,7 @@ def split_cd(line: str) -> tuple[str, str]:
 
 def _take_apart(line: str) -> list[tuple[_Open, str, str]]:
     """What stands between the operators of a line, each with its text and the operator after it."""
-    found: list[tuple[_Open, str, str]] = []
+    taken: list[tuple[_Open, str, str]] = []
     documents: list[tuple[_Open, str, bool]] = []
     current, at = _Open(0), 0
     while at < len(line):
@@ -134,7 +134,7 @@ def _take_apart(line: str) -> list[tuple[_Open, str, str]]:
                 _redirect(current, redirect, target)
         elif operator := _OPERATOR.match(line, at):
             sign = operator.group()
-            found.append((current, line[current.start : at].strip(), "" if sign in "()" else sign))
+            taken.append((current, line[current.start : at].strip(), "" if sign in "()" else sign))
             at = operator.end()
             if sign == "\n" and documents:
                 at = _read_documents(line, at, documents)
@@ -145,7 +145,7 @@ def _take_apart(line: str) -> list[tuple[_Open, str, str]]:
             if end > at:
                 _take(current, word, line[at:end])
             at = max(end, at + 1)
-    return [*found, (current, line[current.start :].strip(), "")]
+    return [*taken, (current, line[current.start :].strip(), "")]
 
 
 def _redirect(command: _Open, redirect: re.Match[str], target: str) -> None:
@@ -167,7 +167,7 @@ def _read_word(line: str, at: int) -> tuple[str, int]:
     pieces: list[str] = []
     while piece := _PIECE.match(line, at):
         if piece["nested"]:
-            stop = _end_of_nested(line, piece.end())
+            stop = _find_nested_end(line, piece.end())
             pieces.append(line[at:stop])
             at = stop
             continue
@@ -182,7 +182,7 @@ def _read_word(line: str, at: int) -> tuple[str, int]:
     return "".join(pieces), at
 
 
-def _end_of_nested(line: str, at: int) -> int:
+def _find_nested_end(line: str, at: int) -> int:
     """Where a `$(…)` ends that was opened before `at`."""
     depth = 1
     for sign in _NESTING.finditer(line, at):

@@ -163,7 +163,7 @@ def only_tests(line: str) -> bool:
     return bool(commands) and all(map(checks, commands))
 
 
-def deletes_unasked(action: str, asked: str) -> bool:
+def deletes_without_order(action: str, asked: str) -> bool:
     """Whether an action takes away what may not come back, where what was asked neither does so nor
     speaks of it.
     """

@@ -43,6 +43,7 @@ class Patterns:
                 getattr(self, name)
 
     def compile(self, source: str | list[str]) -> re.Pattern[str]:
+        """A pattern with those that it names in it."""
         return re.compile(self._join(source))
 
     def _join(self, source: str | list[str]) -> str:
@@ -81,13 +82,13 @@ def find_any(triggers: Collection[str]) -> re.Pattern[str]:
     for common in sorted(signs, key=_COMMON.find, reverse=True):
         if all((signs - {common}) & set(trigger) for trigger in triggers):
             signs.remove(common)
-    found = defaultdict[str, list[str]](list)
+    endings = defaultdict[str, list[str]](list)
     for trigger in triggers:
         at = next(place for place, sign in enumerate(trigger) if sign in signs)
         after, whole = re.escape(trigger[at + 1 :]), re.escape(trigger)
-        found[trigger[at]].append(f"{after}(?<={whole})" if at else after)
+        endings[trigger[at]].append(f"{after}(?<={whole})" if at else after)
     return re.compile(
-        "|".join(f"{re.escape(sign)}(?:{'|'.join(few)})" for sign, few in found.items())
+        "|".join(f"{re.escape(sign)}(?:{'|'.join(few)})" for sign, few in endings.items())
     )
 
 
@@ -118,15 +119,16 @@ class Form:
         # third of the price, the trigger is too), and whether it is looked for in small letters.
         self.triggers = [
             (
-                each,
-                min(each, key=lambda sign: _COMMON.find(sign.lower()), default=""),
-                each.islower(),
+                trigger,
+                min(trigger, key=lambda sign: _COMMON.find(sign.lower()), default=""),
+                trigger.islower(),
             )
-            for each in row["triggers"]
+            for trigger in row["triggers"]
         ]
 
     @lazy
     def pattern(self) -> re.Pattern[str]:
+        """What finds it."""
         return self._patterns.compile(self.row["pattern"])
 
 
@@ -138,6 +140,7 @@ class Forms:
 
     @lazy
     def all(self) -> list[Form]:
+        """The forms in the order of the table."""
         return [Form(row, self._patterns) for row in self._rows]
 
     def compile_all(self) -> None:

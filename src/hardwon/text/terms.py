@@ -160,7 +160,7 @@ def _foreign_words() -> frozenset[str]:
     return frozenset().union(*map(stop_words, LANGUAGES[1:])) - stop_words(ENGLISH)
 
 
-def language_of(words: Collection[str]) -> str:
+def guess_language(words: Collection[str]) -> str:
     """The language of a text, by its stop words, given in lower case; English where they do not
     tell.
     """
@@ -180,13 +180,13 @@ def index_text(text: str, language: str | None = None) -> str:
     text = text[: limits.INDEXED_CHARS_MAX]
     if not text.isascii() or "'" in text:
         text = _plain(text)
-    known, words = _remembered(language or ENGLISH), text.split()
-    found = [known[word] for word in words]
-    if language is None and any(map(itemgetter(2), found)):
-        known = _remembered(language_of(text.lower().split()))
-        found = [known[word] for word in words]
-    terms = " ".join([terms for terms, _, _ in found if terms])
-    forms = " ".join([forms for _, forms, _ in found if forms])
+    known, words = _remember_terms(language or ENGLISH), text.split()
+    known_words = [known[word] for word in words]
+    if language is None and any(map(itemgetter(2), known_words)):
+        known = _remember_terms(guess_language(text.lower().split()))
+        known_words = [known[word] for word in words]
+    terms = " ".join([terms for terms, _, _ in known_words if terms])
+    forms = " ".join([forms for _, forms, _ in known_words if forms])
     return f"{terms}\n{forms}" if forms else terms
 
 
@@ -247,7 +247,7 @@ def _terms(word: str, language: str) -> tuple[str, str]:
 
 
 @cache
-def _remembered(language: str) -> Remembered[str, tuple[str, str, bool]]:
+def _remember_terms(language: str) -> Remembered[str, tuple[str, str, bool]]:
     """The terms and forms of words, and whether other languages have it for a stop word. The same
     words come again and again; but one may be as long as a text.
     """
@@ -282,19 +282,19 @@ def matches(text: str, wanted: Collection[str]) -> Iterator[TermMatch]:
     """Where a text has these terms, in order: what a search for them finds it by. Where a part of a
     longer word is the term, only that part.
     """
-    language = language_of(_plain(text[: limits.INDEXED_CHARS_MAX]).lower().split())
+    language = guess_language(_plain(text[: limits.INDEXED_CHARS_MAX]).lower().split())
     for word in re.finditer(r"\S+", text):
-        found = word.group()
-        if len(found) > limits.INDEXED_CHARS_MAX:
+        written = word.group()
+        if len(written) > limits.INDEXED_CHARS_MAX:
             continue
-        held = " ".join(_terms(_plain(found), language)).split()
+        held = " ".join(_terms(_plain(written), language)).split()
         asked = next((term for term in held if term in wanted), None)
         if asked is None:
             continue
         last = 0
-        for start, end in _places(found):
-            terms = " ".join(_terms(found[start:end], language)).split()[:2]
-            term = next((each for each in terms if each in wanted and each in held), None)
+        for start, end in _places(written):
+            terms = " ".join(_terms(written[start:end], language)).split()[:2]
+            term = next((part for part in terms if part in wanted and part in held), None)
             if term is not None and start >= last:
                 yield TermMatch(word.start() + start, word.start() + end, term)
                 last = end
@@ -321,22 +321,24 @@ def query_terms(query: str) -> list[str]:
     """
     words = _plain(query[: limits.INDEXED_CHARS_MAX]).split()
     lowered = [word.lower() for word in words]
-    language = language_of(lowered)
+    language = guess_language(lowered)
     stops = stop_words(language)
-    told = [
+    telling = [
         word
         for word, lower in zip(words, lowered, strict=True)
         if lower.strip(_AROUND_WORDS) not in stops
     ]
     languages: Iterable[str] = dict.fromkeys((language, ENGLISH))
-    if language == ENGLISH and len(told) == len(words):
+    if language == ENGLISH and len(telling) == len(words):
         languages = LANGUAGES
-    found = [index_text(" ".join(told) or query, each).partition("\n") for each in languages]
-    terms = dict.fromkeys(" ".join([each[0] for each in found]).split())
+    indexed = [
+        index_text(" ".join(telling) or query, language).partition("\n") for language in languages
+    ]
+    terms = dict.fromkeys(" ".join([own[0] for own in indexed]).split())
     in_pairs: set[str] = set()
     if not query.isascii():
         in_pairs = set(chain.from_iterable(term for term in terms if RE.cjk_run.match(term)))
-    own, _, forms_written = found[0]
+    own, _, forms_written = indexed[0]
     written = dict.fromkeys(forms_written.split())
     forms: Iterable[str] = [
         form for form in written if form[1:] not in stops and form[1:] not in in_pairs
@@ -365,13 +367,13 @@ def canonical(text: str, chars_max: int = limits.LESSON_CHARS_MAX) -> str:
     return folded.casefold().strip(_AROUND)[:chars_max].strip(_AROUND)
 
 
-def key_of(*parts: object) -> str:
+def hash_parts(*parts: object) -> str:
     """16 hex characters. As JSON, so that no text can pose as two parts or two as one."""
     try:  # of texts, as nearly all are, without the encoder's preparations
-        told = f"[{','.join(map(_quote, parts))}]"
+        joined = f"[{','.join(map(_quote, parts))}]"
     except TypeError:
-        told = _encode(parts)
-    return blake2b(told.encode(), digest_size=8).hexdigest()
+        joined = _encode(parts)
+    return blake2b(joined.encode(), digest_size=8).hexdigest()
 
 
 _quote: Final[Callable[[Any], str]] = json.encoder.encode_basestring_ascii  # texts alone
@@ -379,7 +381,7 @@ _quote: Final[Callable[[Any], str]] = json.encoder.encode_basestring_ascii  # te
 _encode: Final = json.JSONEncoder(separators=(",", ":"), default=str).encode
 
 
-def counted(count: int, one: str, several: str = "") -> str:
+def say_count(count: int, one: str, several: str = "") -> str:
     """A number and what it counts: `1 memory`, `2 memories`."""
     return f"{count} {one if count == 1 else several or one + 's'}"
 
@@ -393,7 +395,7 @@ def same_action(action: str) -> str:
 
 @lru_cache(maxsize=1024)  # agents do the same again and again, and recording asks three times
 def _key_of_same(action: str) -> str:
-    return key_of("same", spelled_alike(action))
+    return hash_parts("same", spelled_alike(action))
 
 
 def spelled_alike(action: str) -> str:
@@ -445,7 +447,8 @@ def all_words_in(text: str) -> list[str]:
     return _WORD.findall(text.casefold())
 
 
-def words_of(text: str) -> Words:
+def list_words(text: str) -> Words:
+    """The words of a text that tell something, in order and in small letters."""
     return tuple(word for word in all_words_in(canonical(text)) if word not in LITTLE)
 
 
@@ -462,10 +465,10 @@ def say_the_same(one: Words, other: Words) -> bool:
     rest = iter(longer)
     more = []
     for word in shorter:
-        for found in rest:
-            if found == word:
+        for extra in rest:
+            if extra == word:
                 break
-            more.append(found)
+            more.append(extra)
         else:
             return False
     more += rest
@@ -485,7 +488,7 @@ def share_of_words(one: str, other: str) -> float | None:
     return len(a & b) / math.sqrt(len(a) * len(b))
 
 
-def spelled(value: object) -> str | None:
+def spell(value: object) -> str | None:
     """The one text that a value is routed by, or None where it is nothing that one could be routed
     by (a list, an object). Two values with the same spelling are the same value here: 1, 1.0 and
     "1".

@@ -65,12 +65,12 @@ def _last_within(text: str, places: list[int], budget: int, count: Counter) -> i
     the range while longer texts have more tokens, and where that was wrong goes back in growing
     strides.
     """
-    found = bisect_right(places, budget, key=lambda place: count(text[:place])) - 1
+    last = bisect_right(places, budget, key=lambda place: count(text[:place])) - 1
     back = 1
-    while found >= 0:
-        if count(text[: places[found]].rstrip()) <= budget:
-            return places[found]
-        found -= back
+    while last >= 0:
+        if count(text[: places[last]].rstrip()) <= budget:
+            return places[last]
+        last -= back
         back *= 2
     return 0
 

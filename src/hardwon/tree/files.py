@@ -39,7 +39,7 @@ from hardwon.outside import files
 from hardwon.outside.files import MARK, SUFFIX
 from hardwon.records.fields import TIME_US_MAX, check_that, from_us, parse_time
 from hardwon.records.kinds import INTAKE, Experience, Record, Source
-from hardwon.text.terms import spelled
+from hardwon.text.terms import spell
 from hardwon.tree.tables import NOTHING_THERE, FileContent, Seen, digest_of_file
 
 if TYPE_CHECKING:
@@ -383,7 +383,7 @@ def says(payload: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
     """Whether a memory has these keys with these values."""
     kept = {**payload.get("metadata", {}), **payload}
     for name, value in wanted.items():
-        is_spelled = spelled(value) is not None and spelled(value) == spelled(kept.get(name))
+        is_spelled = spell(value) is not None and spell(value) == spell(kept.get(name))
         if name not in kept or not (kept[name] == value or is_spelled):
             return False
     return True

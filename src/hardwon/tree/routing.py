@@ -45,7 +45,7 @@ from hardwon import limits
 from hardwon.errors import InvalidInputError, Problem
 from hardwon.records.fields import ABSENT, check_that, now
 from hardwon.records.kinds import OUTCOMES, ROUTES, SUMMARY_FROM_CONTENT_CHARS, safe_summary
-from hardwon.text.terms import ROUTED_NUMBER_CHARS_MAX, spelled
+from hardwon.text.terms import ROUTED_NUMBER_CHARS_MAX, spell
 from hardwon.tree.topology import Reflection, name_area
 
 # A value that names a folder as it is. Longer ones are cut and told apart by a hash: a path has to
@@ -389,7 +389,7 @@ def _compile(
     check_that(counted.total() <= SCHEMA_BRANCHES_MAX, where, len(branches), allowed)
     node = _Node(key, f"{name}=")
     for branch, rest in branches.items():
-        text = spelled(branch)
+        text = spell(branch)
         if text is None or len(text) > BRANCH_CHARS_MAX:
             allowed = f"a branch of at most {BRANCH_CHARS_MAX} characters"
             raise InvalidInputError.one(where, branch, allowed)
@@ -504,7 +504,7 @@ class Coherence:
                         raise _Unroutable(MISSING_METADATA, Problem(tree.key, ABSENT, tree.allowed))
                     tree = tree.absent
                     continue
-                taken = tree.take(spelled(value))
+                taken = tree.take(spell(value))
                 if taken is None:
                     raise _Unroutable(NO_MATCH, Problem(tree.key, value, tree.allowed))
                 segments.append(taken[0])
@@ -595,14 +595,14 @@ def _fill(parts: _Parts, read: Callable[[str], object]) -> str:
         if value is None:
             problem = Problem(part.key, ABSENT, "a value; the schema's template needs one")
             raise _Unroutable(MISSING_METADATA, problem)
-        if (text := spelled(value)) is None:
+        if (text := spell(value)) is None:
             raise _Unroutable(NO_MATCH, Problem(part.key, value, "text, a number, true or false"))
         texts.append(safe_segment(text))
     return safe_segment("".join(texts), _PLAIN_SEGMENT)
 
 
 def _spell_intent(intent: Mapping[str, Any]) -> dict[str, str | None]:
-    return {key: spelled(value) for key, value in intent.items() if value is not None}
+    return {key: spell(value) for key, value in intent.items() if value is not None}
 
 
 def _merge(shapes: set[tuple[str, ...]]) -> tuple[str, ...]:

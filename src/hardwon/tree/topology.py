@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 from hardwon import limits
 from hardwon.records.fields import Tabular
 from hardwon.records.kinds import INTAKE, AnyRecord
-from hardwon.text.terms import counted
+from hardwon.text.terms import say_count
 
 # The newest experiences, failing areas and strong ones in a reflection, as many as the BTB tree
 # always showed.
@@ -163,7 +163,7 @@ def _insights(
     if not total:
         return ["Nothing is remembered yet."]
     if attempts < _ATTEMPTS_TO_JUDGE_MIN:
-        seen = f"{counted(succeeded, 'success', 'successes')} and {counted(failed, 'failure')}"
+        seen = f"{say_count(succeeded, 'success', 'successes')} and {say_count(failed, 'failure')}"
         sentences = [f"Only {seen} so far: too few to say how often things work."]
     else:
         sentences = [f"{succeeded} of {attempts} attempts succeeded."]
@@ -174,7 +174,7 @@ def _insights(
                 sentences.append(f"{areas[0][0]} has the most {noun}: {areas[0][1]} of {count}.")
     if intake:
         wait = "waits" if intake == 1 else "wait"
-        waiting = f"{counted(intake, 'memory', 'memories')} {wait} in {INTAKE}"
+        waiting = f"{say_count(intake, 'memory', 'memories')} {wait} in {INTAKE}"
         sentences.append(f"{waiting}: a required key is missing or a value is unknown.")
     return sentences
 

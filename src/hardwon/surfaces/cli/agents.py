@@ -28,7 +28,7 @@ from hardwon.memory.places import find_place, memory_exists
 from hardwon.outside.files import repository_root
 from hardwon.outside.git import Repository, last_commit
 from hardwon.surfaces.cli import base as cli
-from hardwon.text.terms import counted
+from hardwon.text.terms import say_count
 from hardwon_cli import hook
 
 # A git hook gives up after so long, whatever holds it up. Who commits does not wait for a memory.
@@ -183,9 +183,9 @@ def import_sessions(
         done = take_in(memory, form, at, everywhere=everywhere, dry_run=dry_run, progress=bar)
     would = "would be " if dry_run else ""
     lines = [
-        f"{counted(done.sessions, 'session')} in {counted(done.files, 'file')}: "
+        f"{say_count(done.sessions, 'session')} in {say_count(done.files, 'file')}: "
         f"{done.elsewhere} of other repositories, {done.recorded} recorded already by hooks",
-        f"{counted(done.read, 'piece', 'pieces')} of work: {done.added} {would}added, {done.present} "
+        f"{say_count(done.read, 'piece', 'pieces')} of work: {done.added} {would}added, {done.present} "
         f"present already, {done.changed} changed since, {done.forgotten} forgotten here",
         f"of the work, {done.solved} solved, {done.failed} left failing, "
         f"{done.unknown} done: nobody knows whether that solved it",
@@ -425,7 +425,7 @@ def publish_commit() -> None:
     ) as opened:
         published = opened.tests.publish(commit)
     if published:
-        records = counted(len(published), "record")
+        records = say_count(len(published), "record")
         cli.write(f"hardwon: {records} published: their tests pass at {commit.id[:12]}\n")
 
 

@@ -21,7 +21,7 @@ from hardwon.records.kinds import Action, AnyRecord, Decision, Verifier, name_so
 from hardwon.surfaces.cli import base as cli
 from hardwon.surfaces.cli import views
 from hardwon.surfaces.cli.everyday import with_filters
-from hardwon.text.terms import counted
+from hardwon.text.terms import say_count
 
 if TYPE_CHECKING:
     from hardwon.memory.results import Forgotten, LifeEvent
@@ -181,7 +181,7 @@ def forget(
 
 def view_forgotten(memory: Memory, done: "Forgotten") -> cli.View:
     """What is gone, or would be."""
-    total = counted(len(done.ids), "record")
+    total = say_count(len(done.ids), "record")
     if not done.dry_run:
         later = "; their text goes with the next write: somebody still reads what was"
         return f"{total} forgotten{later if done.pending else ''}"
@@ -255,7 +255,7 @@ def rollback(
         decision = memory.rollback(source, reason, by)
         hint = undo_hint(memory, decision.id)
     count = f"no longer count{'s' if records == 1 else ''}"
-    cli.show(decision, f"{counted(records, 'record')} by {source} {count}{hint}")
+    cli.show(decision, f"{say_count(records, 'record')} by {source} {count}{hint}")
 
 
 @cli.command(care, "consolidate")
@@ -278,7 +278,7 @@ def consolidate(
     kept = "what was decided so far stays; undo takes it back"
     with cli.read_memory() as memory, cli.progress("consolidating", kept):
         done = memory.consolidate(llm=llm)
-    lines = [f"{counted(len(done.decisions), 'decision')} made"]
+    lines = [f"{say_count(len(done.decisions), 'decision')} made"]
     for name in ("merged", "contradictions", "promoted", "retired", "written"):
         lines += [
             f"{one.id}  {name}: {one.text or one.reason or one.target}"
@@ -313,7 +313,7 @@ def check_stale(
     would = "would be " if dry_run else ""
     files = [{"id": record, **change._asdict()} for record, change in done.files]
     text = (
-        f"{counted(done.checked, 'record')} checked, {done.stale} stale; {done.archived} {would}"
+        f"{say_count(done.checked, 'record')} checked, {done.stale} stale; {done.archived} {would}"
         f"archived, {done.restored} {would}brought back; {done.files_changed} changes of files"
     )
     cli.show(
@@ -359,8 +359,8 @@ def cleanup_text(cleaned: Mapping[str, Any], days: int) -> str:
     done = "would be taken out" if cleaned["dry_run"] else "taken out"
     parts = f"{failed} that failed, {worked} that worked; {cleaned['kept']} as old stay"
     rest = f"; {left} more are left for the next run" if left else ""
-    fixes = counted(failed + worked, "fix", "fixes")
-    return f"{fixes} older than {counted(days, 'day')} {done}: {parts}{rest}"
+    fixes = say_count(failed + worked, "fix", "fixes")
+    return f"{fixes} older than {say_count(days, 'day')} {done}: {parts}{rest}"
 
 
 def undo_hint(memory: Memory, event_id: str | None) -> str:
@@ -386,7 +386,7 @@ def compact(yes: cli.Yes = False) -> None:
         with cli.progress("compacting") as bar:
             done = memory.compact(progress=bar)
     sizes = f"{views.size_text(done.before_bytes)} before, {views.size_text(done.after_bytes)} now"
-    gone = f"the texts of {counted(done.purged, 'record')} are gone for good"
+    gone = f"the texts of {say_count(done.purged, 'record')} are gone for good"
     cli.show(done, f"{sizes}; {gone}")
 
 
@@ -429,7 +429,7 @@ def rebuild() -> None:
     kept = "what was corrected stays so; rebuild again corrects the rest"
     with cli.read_memory() as memory, cli.progress("deriving", kept) as bar:
         corrected = memory.rebuild(progress=bar)
-    text = f"{counted(corrected, 'record')} corrected; all that was counted is counted anew"
+    text = f"{say_count(corrected, 'record')} corrected; all that was counted is counted anew"
     cli.show(corrected, text)
 
 
@@ -528,7 +528,7 @@ def make_vectors(
     ):
         made = memory.reembed(progress=bar)
     answer = {"embedder": maker.name, "dimension": maker.dimension, "made": made}
-    cli.show(answer, f"{counted(made, 'vector')} made by {maker.name}")
+    cli.show(answer, f"{say_count(made, 'vector')} made by {maker.name}")
 
 
 @cli.command(app, "trust")
@@ -569,6 +569,6 @@ def trust(
     revoked = 0 if tokens else len(came)
     text = f"trusted: {path}"
     if revoked:
-        text += f"; {counted(revoked, 'token')} that came with it revoked, --tokens keeps them"
+        text += f"; {say_count(revoked, 'token')} that came with it revoked, --tokens keeps them"
     answer = {"memory": str(path), "in_index": tracked, "revoked": revoked}
     cli.show(answer, text, complaints=notes)

@@ -17,7 +17,7 @@ from hardwon.memory import Memory
 from hardwon.outside.locations import without_password
 from hardwon.surfaces.cli import base as cli
 from hardwon.surfaces.cli import views
-from hardwon.text.terms import counted
+from hardwon.text.terms import say_count
 
 app = cli.make_app()
 # Deploys, but not to where it goes by itself.
@@ -105,7 +105,7 @@ def fill_memory(target: cli.Target, seed: int, passing: bool) -> None:
         records = fill_demo(memory, seed)
         place = memory.location
     several = {"fix": "fixes", "trajectory": "trajectories"}
-    made = ", ".join(counted(count, kind, several.get(kind, "")) for kind, count in records.items())
+    made = ", ".join(say_count(records[kind], kind, several.get(kind, "")) for kind in records)
     text = f"{made}: gone when this ends" if passing else f"made {shown}: {made}"
     text += "" if passing else f"\nto look at it: {look_at}"
     cli.show({"memory": place, "records": records}, text)
@@ -157,8 +157,8 @@ def draw_story(story: list[list[Try]]) -> str:
                 tell(f'hardwon advise {IDEAS[0]} --task "{TASK}"', attempt.warning, "cyan")
             tell(attempt.command, attempt.printed, "green" if attempt.worked else "red")
         lines.append("")
-    counts = ", ".join(counted(len(attempts), "attempt") for attempts in story)
-    without = counted(len(IDEAS), "attempt")
+    counts = ", ".join(say_count(len(attempts), "attempt") for attempts in story)
+    without = say_count(len(IDEAS), "attempt")
     lines += [views.bold(f"{counts}; without a memory it is {without} each time")]
     lines += ["", views.dim("Two months of a made-up team: hardwon demo --serve")]
     return "\n".join(lines)

@@ -26,7 +26,7 @@ from hardwon.surfaces.cli import base as cli
 from hardwon.surfaces.cli import views
 from hardwon.surfaces.cli.recording import read_object
 from hardwon.surfaces.cli.story import draw_story
-from hardwon.text.terms import counted
+from hardwon.text.terms import say_count
 from hardwon.trust.redact import redact
 
 if TYPE_CHECKING:
@@ -290,7 +290,7 @@ def credit(
     for unknown in (one for one in wanted if one.lower() not in credited):
         cli.complain(f"there is no record {unknown}")
     did = "helped" if helped else "did not help"
-    cli.show(credited, f"{counted(len(credited), 'record')} {did}")
+    cli.show(credited, f"{say_count(len(credited), 'record')} {did}")
 
 
 @cli.command(app, "stats")

@@ -15,7 +15,7 @@ from hardwon.records.fields import check_that
 from hardwon.records.reading import is_record
 from hardwon.surfaces import adopt as adoption
 from hardwon.surfaces.cli import base as cli
-from hardwon.text.terms import counted
+from hardwon.text.terms import say_count
 
 app = cli.make_app()
 Author = Annotated[str, cli.opt("Who recorded what names nobody; rollback can undo a source.")]
@@ -86,7 +86,7 @@ def load_file(path: Path, dry_run: bool, author: str, strict: bool, trust: bool)
     if records.lowered:
         lines.append("if they are your own: --trust keeps the standing that they have")
     if records.events:
-        lines.append(f"{counted(records.events, 'event')} {would}added")
+        lines.append(f"{say_count(records.events, 'event')} {would}added")
     lines += map(tell_conflict, records.conflicting)
     answer = {"source": "records", **asdict(records)}
     cli.show(answer, "\n".join(lines), failed=bool(records.conflicting))
@@ -139,7 +139,7 @@ def export(
                     cli.write(line)
             return
     answer = {"file": str(path), "records": count}
-    cli.show(answer, f"{counted(count, 'record')} written to {path}")
+    cli.show(answer, f"{say_count(count, 'record')} written to {path}")
 
 
 @cli.command(app, "merge")
@@ -202,7 +202,7 @@ def tell_merge(done: Merged, other: str, project: str) -> list[str]:
     )
     would = "would be " if done.dry_run else ""
     lines = [
-        f"{counted(done.added, 'record')} and {counted(done.events, 'event')} {would}added, {done.present} were here "
+        f"{say_count(done.added, 'record')} and {say_count(done.events, 'event')} {would}added, {done.present} were here "
         f"already, {done.forgotten} stay forgotten, {done.erased} {would}forgotten as they are there"
     ]
     if done.decision:

@@ -24,7 +24,7 @@ from hardwon.records.fields import check_that, now
 from hardwon.surfaces.cli import base as cli
 from hardwon.surfaces.cli import views
 from hardwon.surfaces.mcp import clients as mcp_clients
-from hardwon.text.terms import counted
+from hardwon.text.terms import say_count
 from hardwon.trust.access import Caller, Scope
 
 app = cli.make_app()
@@ -322,7 +322,7 @@ def revoke_token(
     with cli.read_memory() as memory:
         meant = memory.tokens.named(id_or_name)
         listed = ", ".join(views.visible(describe_token(token)) for token in meant)
-        cli.require_consent(f"Revoke {counted(len(meant), 'token')}: {listed}?", yes)
+        cli.require_consent(f"Revoke {say_count(len(meant), 'token')}: {listed}?", yes)
         ended = memory.tokens.revoke(id_or_name)
     names = "\n".join(f"revoked: {token.name} ({token.id})" for token in ended)
     cli.show(list(map(add_state, ended)), names)

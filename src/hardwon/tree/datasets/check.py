@@ -33,7 +33,7 @@ from hardwon.records.kinds import (
     safe_summary,
 )
 from hardwon.store.types import Progress
-from hardwon.text.terms import counted
+from hardwon.text.terms import say_count
 from hardwon.tree.datasets.read import DatasetEntries, read
 from hardwon.tree.routing import Coherence
 
@@ -192,8 +192,8 @@ class Report:
         }
 
     def __str__(self) -> str:
-        faults = f"{counted(len(self.errors), 'error')}, {counted(len(self.warnings), 'warning')}"
-        first = f"{counted(self.total, 'memory', 'memories')}: {faults}"
+        total, errors = say_count(self.total, "memory", "memories"), len(self.errors)
+        first = f"{total}: {say_count(errors, 'error')}, {say_count(len(self.warnings), 'warning')}"
         problems = _list_first((*self.errors, *self.warnings))
         return "\n".join([first, *map(str, self.distributions), *problems])
 
@@ -217,7 +217,7 @@ class DatasetLoaded:
         done = "would be stored" if self.dry_run else "stored"
         done += f", {self.present} loaded before" if self.present else ""
         refused = (self.total - self.stored - self.present) or "none"
-        of_all = counted(self.total, "memory", "memories")
+        of_all = say_count(self.total, "memory", "memories")
         first = f"{self.stored} of {of_all} {done}, {refused} rejected"
         return "\n".join([first, *_list_first(self.rejected)])
 
