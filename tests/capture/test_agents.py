@@ -146,11 +146,7 @@ class FakeAgent:
         match self.agent:
             case "other":
                 after = self.event(
-                    "after",
-                    command=command,
-                    exit_code=done.returncode,
-                    output=printed,
-                    seconds=0.1,
+                    "after", command=command, exit_code=done.returncode, output=printed, seconds=0.1
                 )
             case "cursor":
                 after = self.event(

@@ -104,15 +104,7 @@ def said_to(told: dict[str, Any] | bytes, *options: str) -> subprocess.Completed
     """As Claude Code runs it."""
     data = told if isinstance(told, bytes) else json.dumps(told).encode()
     done = subprocess.run(
-        [
-            warm.python(),
-            "-m",
-            "hardwon.surfaces.cli.main",
-            "hooks",
-            "run",
-            "claude-code",
-            *options,
-        ],
+        [warm.python(), "-m", "hardwon.surfaces.cli.main", "hooks", "run", "claude-code", *options],
         input=data,
         capture_output=True,
         check=False,
@@ -212,8 +204,7 @@ def test_a_change_of_folder_is_part_of_the_command_wherever_it_leaves_claude(
     [
         pytest.param(lambda folder: passed(folder, "ls -la && git status"), id="looks"),
         pytest.param(
-            lambda folder: failed(folder, "grep -rn login src", "Exit code 1\n"),
-            id="looks in vain",
+            lambda folder: failed(folder, "grep -rn login src", "Exit code 1\n"), id="looks in vain"
         ),
         pytest.param(
             lambda folder: passed(folder, "hardwon run -- make"), id="is recorded by hardwon run"

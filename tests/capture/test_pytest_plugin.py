@@ -84,9 +84,7 @@ def test_a_failure_is_recorded_and_a_pass_vouches_for_what_was_tried_in_between(
             author="two",
         )
         by_file = memory.record_fact(
-            "Operands are numbers.",
-            "decision",
-            related_files=["tests/test_calc.py"],
+            "Operands are numbers.", "decision", related_files=["tests/test_calc.py"]
         )
     done = project.pytest("-p", "hardwon", "--lf")
     assert done.returncode == 0

@@ -398,9 +398,7 @@ def test_the_environment_with_a_server_on_this_machine_needs_no_key(server: Fake
     {}, {"GROQ_API_KEY": "  "}, {"LLM_MODEL": "m"}, {"API_BASE_URL": "https://example.org/v1"},
     {"API_BASE_URL": "http://u:p@localhost/v1"}, {"API_BASE_URL": "x"},
 ])  # fmt: skip
-def test_an_environment_without_key_or_server_here_asks_for_none(
-    environ: dict[str, str],
-) -> None:
+def test_an_environment_without_key_or_server_here_asks_for_none(environ: dict[str, str]) -> None:
     assert ChatModel.from_environment(environ) is None
 
 

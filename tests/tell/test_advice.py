@@ -278,10 +278,7 @@ def test_what_helped_elsewhere_is_told_where_something_ties_it_to_the_moment(
 ) -> None:
     late = "The last command timed out and has been killed."
     for name in ("train", "crawl", "index", "render", "deploy"):
-        steps = [
-            step(f"{name} --all", late, ok=False),
-            step(f"{name} --part 1", "done", ok=True),
-        ]
+        steps = [step(f"{name} --all", late, ok=False), step(f"{name} --part 1", "done", ok=True)]
         memory.record_trajectory(f"{name} it", steps, 1.0)
     known = memory.solutions(late, action="crawl --all https://x.example", task="crawl more")
     assert [lesson.action for lesson in known] in (["crawl --part 1"], [])

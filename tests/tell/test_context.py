@@ -36,13 +36,23 @@ def said(memory: Memory, query: str | None = None, **asked: Any) -> list[str]:
 
 def run(memory: Memory, line: str, output: str, code: int, task: str | None = None) -> None:
     """As `hardwon run` and the hooks record a command."""
-    observation = f"exit code {code} after 1.0 s\n{output}"
     reward = float(code == 0)
-    memory.record_trajectory(
-        task or line,
-        [{"action": line, "observation": observation, "reward": reward}],
-        reward,
-    )
+    observation = f"exit code {code} after 1.0 s\n{output}"
+    step = {"action": line, "observation": observation, "reward": reward}
+    memory.record_trajectory(task or line, [step], reward)
+
+
+def solve(memory: Memory, task: str, action: str, shown: str = "", **more: Any) -> None:
+    step = {"action": action, "observation": shown, "reward": 1.0}
+    memory.record_trajectory(task, [step], 1.0, **more)
+
+
+def as_session(*steps: tuple[str, str, bool]) -> list[dict[str, Any]]:
+    """As an agent's hooks record what it did: whatever worked is worth the same."""
+    return [
+        {"action": action, "observation": shown, "reward": float(worked), "ok": worked}
+        for action, shown, worked in steps
+    ]
 
 
 # --- the cases that users had ---
@@ -104,11 +114,9 @@ def test_a_failure_of_several_commands_is_told_beside_one_that_worked(memory: Me
 def test_the_deadlock_that_was_fixed_before(memory: Memory) -> None:
     fix = "lock accounts in id order in billing/transfer.py"
     for author in ("ann", "bob", "ann"):
-        steps = [{"action": fix, "observation": "42 passed", "reward": 1.0}]
-        memory.record_trajectory("fix the deadlock in billing", steps, 1.0, author=author)
+        solve(memory, "fix the deadlock in billing", fix, "42 passed", author=author)
     for task in ("invoices are rendered twice", "add VAT", "emails are late", "the page is slow"):
-        steps = [{"action": f"edit {task.split()[-1]}.py", "observation": "ok", "reward": 1.0}]
-        memory.record_trajectory(f"billing: {task}", steps, 1.0)
+        solve(memory, f"billing: {task}", f"edit {task.split()[-1]}.py", "ok")
     expected = f"{fix} [worked 3 of 3, last today, 2 sources]"
     assert said(memory, "fix the deadlock in billing")[0] == f"this task -> {expected}"
     other = said(memory, "there is a deadlock in billing again")
@@ -189,12 +197,11 @@ def test_a_recorder_left_without_a_reward_after_an_error_did_not_succeed(memory:
 
 
 def test_what_advice_warns_of_is_not_offered(memory: Memory, clock: Clock) -> None:
-    worked = [{"action": "make lint", "observation": "ok", "reward": 1.0}]
-    memory.record_trajectory("check the style", worked, 1.0)
+    solve(memory, "check the style", "make lint", "ok")
     assert said(memory, "check the style") == ["this task -> make lint [worked today]"]
     clock.now += timedelta(hours=1)
+    broken = [{"action": "make lint", "observation": "make: *** No rule to make target 'lint'"}]
     for _ in range(2):
-        broken = [{"action": "make lint", "observation": "make: *** No rule to make target 'lint'"}]
         memory.record_trajectory("prepare the release", broken, 0.0)
     assert memory.advise("make lint").verdict == "blocked"
     (line, *_) = said(memory, "check the style")
@@ -212,14 +219,11 @@ def test_a_rule_is_said_once(memory: Memory) -> None:
 
 
 def test_rules_of_a_like_task_are_told_where_they_say_more(memory: Memory) -> None:
+    summary = "wrote the release notes from the changelog"
+    rules = ["Read the changelog first", "Link every issue", "Spell check the result"]
     for number in range(4):
-        memory.record_episode(
-            "release-notes",
-            0.9,
-            trajectory_summary="wrote the release notes from the changelog",
-            successes=["Read the changelog first", "Link every issue", "Spell check the result"],
-            author=f"agent{number}",
-        )
+        told: Any = {"trajectory_summary": summary, "successes": rules, "author": f"a{number}"}
+        memory.record_episode("release-notes", 0.9, **told)
     lines = said(memory, "write the release notes from the changelog", explain=True)
     assert any("release-notes: " in line and "Spell check the result" in line for line in lines)
     assert sum("Read the changelog first" in line for line in lines) == 1, "told by the episode"
@@ -228,11 +232,11 @@ def test_rules_of_a_like_task_are_told_where_they_say_more(memory: Memory) -> No
 
 def test_names_stand_with_what_they_belong_to(memory: Memory) -> None:
     rows = "[('StuID', 'int(11)', 'NO'), ('LName', 'varchar(12)', 'YES'), ('Age', 'int', 'YES')]"
-    steps: list[dict[str, Any]] = [
-        {"action": "SHOW TABLES", "observation": "[('student',), ('dorm',)]"},
-        {"action": "DESCRIBE student", "observation": rows},
-        {"action": "SELECT LName FROM student WHERE Age > 20", "observation": "[]", "reward": 1.0},
-    ]
+    steps = as_session(
+        ("SHOW TABLES", "[('student',), ('dorm',)]", True),
+        ("DESCRIBE student", rows, True),
+        ("SELECT LName FROM student WHERE Age > 20", "[]", True),
+    )
     memory.record_trajectory("Who is older than 20?", steps, 1.0)
     assert said(memory, "What is the age of the youngest student?") == [
         "Who is older than 20? -> SELECT LName FROM student WHERE Age > 20 [worked today]",
@@ -241,11 +245,11 @@ def test_names_stand_with_what_they_belong_to(memory: Memory) -> None:
         "  SHOW TABLES -> student, dorm",
     ]
     values, breeds = "[('room1',), ('room2',)]", "[('breed_code', 'text'), ('breed_name', 'text')]"
-    looks: list[dict[str, Any]] = [
-        {"action": "SELECT title FROM dog_rooms", "observation": values},
-        {"action": "DESC breeds", "observation": breeds},
-        {"action": "SELECT COUNT(*) FROM dogs", "observation": "[(15,)]", "reward": 1.0},
-    ]
+    looks = as_session(
+        ("SELECT title FROM dog_rooms", values, True),
+        ("DESC breeds", breeds, True),
+        ("SELECT COUNT(*) FROM dogs", "[(15,)]", True),
+    )
     memory.record_trajectory("How many dogs have a room?", looks, 1.0)
     told = said(memory, "What is the breed with most dogs?")
     assert "  DESC breeds -> breed_code, breed_name" in told, "asked for, though nobody used it"
@@ -255,10 +259,9 @@ def test_names_stand_with_what_they_belong_to(memory: Memory) -> None:
 def test_of_what_worked_equally_well_elsewhere_the_usual_is_told(memory: Memory) -> None:
     for kind in ("php", "java"):
         action = f'find /srv -name "*.{kind}" | xargs cat | wc -l'
-        memory.record_trajectory(f"count the lines of all {kind} files", [{"action": action}], 1.0)
+        solve(memory, f"count the lines of all {kind} files", action)
     for author, action in (("ann", "cloc /srv"), ("bob", 'find /srv -name "*.c" | xargs wc -l')):
-        steps = [{"action": action}]
-        memory.record_trajectory("count the lines of all c files", steps, 1.0, author=author)
+        solve(memory, "count the lines of all c files", action, author=author)
     told = said(memory, "count the lines of all python files")
     assert any('-name "*.c" | xargs wc -l [worked today, by bob]' in line for line in told)
     assert not any("cloc" in line for line in told)
@@ -302,8 +305,7 @@ def test_what_solved_its_task_is_offered_whatever_it_showed(memory: Memory) -> N
 def test_what_failed_at_a_like_task_comes_after_what_worked_and_hides_none(memory: Memory) -> None:
     failed = {"action": "wc -w /srv/*.txt", "observation": "", "reward": 0.67}
     memory.record_trajectory("mean of the word count of text files in /srv", [failed], 0.67)
-    worked = {"action": "find /srv -name '*.c' | xargs wc -l", "observation": "12", "reward": 1.0}
-    memory.record_trajectory("count all lines of the C files in /srv", [worked], 1.0)
+    solve(memory, "count all lines of the C files in /srv", "find /srv -name '*.c' | xargs wc -l")
     lines = said(memory, "mean of the word count of long text files in /srv")
     assert [line.partition(" -> ")[2].partition(" [")[0] for line in lines] == [
         "find /srv -name '*.c' | xargs wc -l",
@@ -326,10 +328,10 @@ def test_failures_leave_room_for_what_worked_at_nearly_the_same_task(memory: Mem
 
 
 def test_of_a_failed_run_what_was_done_is_told_not_what_was_said(memory: Memory) -> None:
-    steps = [
-        {"action": "SELECT * FROM singer", "observation": "no such table: singer", "ok": False},
-        {"action": "Can you tell me the schema?", "observation": "No SQL was found", "ok": False},
-    ]
+    steps = as_session(
+        ("SELECT * FROM singer", "no such table: singer", False),
+        ("Can you tell me the schema?", "No SQL was found", False),
+    )
     memory.record_trajectory("how many singers are there", steps, 0.0)
     (line,) = said(memory, "how many singers are there")
     assert line.startswith("this task -> FAILED: SELECT * FROM singer -> no such table: singer [")
@@ -346,10 +348,9 @@ def test_of_a_failed_run_what_was_done_is_told_not_what_was_said(memory: Memory)
     talk = {"action": "Human: what is a singer?", "observation": "No SQL was found", "ok": False}
     memory.record_trajectory("how many singers are there in all", [talk], 0.0)
     assert "Human" in said(memory, "how many singers are there in all")[0], "no failure is silent"
-    count = {"action": "SELECT count(*) FROM singers", "observation": "[(6,)]", "reward": 1.0}
-    memory.record_trajectory("how many singers are there altogether", [count], 1.0)
-    lines = said(memory, "how many singers are there in all")
-    assert any("SELECT count(*) FROM singers" in line for line in lines)
+    count = "SELECT count(*) FROM singers"
+    solve(memory, "how many singers are there altogether", count, "[(6,)]")
+    assert any(count in line for line in said(memory, "how many singers are there in all"))
 
 
 def test_facts_and_experiences_about_what_is_named(memory: Memory) -> None:
@@ -366,8 +367,7 @@ def test_facts_and_experiences_about_what_is_named(memory: Memory) -> None:
 
 def test_when_it_was_is_told_as_one_says_it(memory: Memory, clock: Clock) -> None:
     for days, told in ((0, "today"), (1, "yesterday"), (5, "5 days ago"), (40, "5 weeks ago")):
-        steps = [{"action": f"step {days}", "reward": 1.0}]
-        memory.record_trajectory(f"the job of day {days}", steps, 1.0)
+        solve(memory, f"the job of day {days}", f"step {days}")
         clock.now += timedelta(days=days)
         assert said(memory, f"the job of day {days}")[0].endswith(f"[worked {told}]")
         clock.now += timedelta(days=1)
@@ -375,8 +375,7 @@ def test_when_it_was_is_told_as_one_says_it(memory: Memory, clock: Clock) -> Non
 
 def test_a_task_that_begins_like_the_question_is_told_by_its_end(memory: Memory) -> None:
     room = "You are in a room with a cabinet, a drawer, a fridge, a sink and a table. Your task: "
-    steps = [{"action": "cool('mug 1', 'fridge 1')", "reward": 1.0}]
-    memory.record_trajectory(f"{room} put a cool mug into the cabinet", steps, 1.0)
+    solve(memory, f"{room} put a cool mug into the cabinet", "cool('mug 1', 'fridge 1')")
     (line,) = said(memory, f"{room} put a cool plate into the cabinet")
     assert "put a cool mug into the cabinet -> cool('mug 1', 'fridge 1')" in line
     assert line.startswith("…")
@@ -398,16 +397,12 @@ def test_a_question_about_something_else_gets_nothing_and_is_told_why(memory: Me
     assert memory.context("make deploy").empty_reason == ""
 
 
-def test_what_is_about_something_else_does_not_come_along_with_what_is_about_the_question(
-    memory: Memory,
-) -> None:
+def test_what_is_about_something_else_does_not_come_along(memory: Memory) -> None:
     memory.record_fact("The ships in the harbour are counted by the port office.", "decision")
     for animal in ("zebra", "otter", "heron"):
-        memory.record_fact(
-            f"The {animal} of the zoo, which was brought here by the harbour railway long ago, eats hay "
-            "in winter, grass in summer and whatever its keepers find in the kitchen on Sundays.",
-            "observation",
-        )
+        brought = f"The {animal} of the zoo, which was brought here by the harbour railway long ago"
+        eats = "eats hay in winter, grass in summer and whatever its keepers find on Sundays."
+        memory.record_fact(f"{brought}, {eats}", "observation")
     (line,) = said(memory, "Who counts the ships that lie in the harbour before the storm comes?")
     assert line.startswith("decision: The ships in the harbour")
 
@@ -433,25 +428,23 @@ def test_the_nearest_vector_is_not_about_the_question(tmp_path: Path, clock: Clo
 
 
 def test_what_was_said_beside_a_hit_is_not_about_the_question(memory: Memory) -> None:
-    session = {"id": "s1"}
-    for sentence in (
+    ordered = "A cake was ordered for the release."
+    rejects, numbered = (
         "The importer rejects rows without a date.",
         "Invoices are numbered by year.",
-        "A cake was ordered for the release.",
-        "Backups run at night.",
-    ):
-        memory.record_fact(sentence, "observation", source=session)
-    lines = said(memory, "Was the cake ordered?")
-    assert [line.partition(" [")[0] for line in lines] == [
-        "observation: A cake was ordered for the release."
-    ]
+    )
+    for sentence in (rejects, numbered, ordered, "Backups run at night."):
+        memory.record_fact(sentence, "observation", source={"id": "s1"})
+    (line,) = said(memory, "Was the cake ordered?")
+    assert line.partition(" [")[0] == f"observation: {ordered}"
 
 
 def test_what_every_program_says_is_no_likeness(memory: Memory) -> None:
     address = "git@forge.example:tools/deploy-scripts"
-    gone = {"action": address, "observation": "No such file or directory", "reward": 0.0}
-    fixed = {"action": f"git clone {address}", "observation": "", "reward": 1.0}
-    memory.record_trajectory(address, [gone, fixed], 1.0)
+    steps = as_session(
+        (address, "No such file or directory", False), (f"git clone {address}", "", True)
+    )
+    memory.record_trajectory(address, steps, 1.0)
     for number in range(9):  # words that many have tell nothing
         run(memory, f"stat lost{number}", f"stat: lost{number}: No such file or directory", 1)
     asked = "cd build\ncd: build: No such file or directory"
@@ -459,12 +452,10 @@ def test_what_every_program_says_is_no_likeness(memory: Memory) -> None:
     assert "git clone" in said(memory, f"{address}\nNo such file or directory")[0]
 
     merge, refused = "git merge --no-ff origin/release-2.4", "fatal: refusing unrelated histories"
-    allowed = {"action": f"{merge} --allow-unrelated-histories", "reward": 1.0}
-    memory.record_trajectory(
-        merge, [{"action": merge, "observation": refused, "reward": 0.0}, allowed], 1.0
-    )
+    allowed = f"{merge} --allow-unrelated-histories"
+    memory.record_trajectory(merge, as_session((merge, refused, False), (allowed, "", True)), 1.0)
     (line,) = said(memory, f"{merge}\n{refused}")
-    assert line.startswith("this task -> git merge --no-ff origin/release-2.4 --allow-unrelated")
+    assert line.startswith(f"this task -> {allowed}")
     asked = f"{merge}\nerror: your local changes would be overwritten"
     assert all(line.startswith("a like error (fatal: refusing") for line in said(memory, asked))
 
@@ -494,8 +485,8 @@ def test_alike_is_what_has_the_words_and_little_else() -> None:
 
 def test_every_line_says_why_it_is_there_and_what_was_left_out(memory: Memory) -> None:
     for number in range(30):
-        steps = [{"action": f"importer --flag {number} --and-more-of-it", "reward": 1.0}]
-        memory.record_trajectory(f"run the importer for customer {number}", steps, 1.0)
+        action = f"importer --flag {number} --and-more-of-it"
+        solve(memory, f"run the importer for customer {number}", action)
     plain = memory.context("run the importer for customer 7", budget_tokens=150)
     assert (plain.lines, plain.unsaid) == ((), ())
     context = memory.context("run the importer for customer 7", budget_tokens=150, explain=True)
@@ -508,8 +499,8 @@ def test_every_line_says_why_it_is_there_and_what_was_left_out(memory: Memory) -
 
 def test_the_budget_is_used_and_never_exceeded(memory: Memory) -> None:
     for number in range(60):
-        steps = [{"action": f"importer --customer {number} --rows all --retry 3", "reward": 1.0}]
-        memory.record_trajectory(f"run the importer for customer {number}", steps, 1.0)
+        action = f"importer --customer {number} --rows all --retry 3"
+        solve(memory, f"run the importer for customer {number}", action)
     for budget in (80, 150, 300, 1_000):
         context = memory.context("run the importer for customer 7", budget_tokens=budget)
         assert context.tokens == count_tokens(str(context)) <= budget
@@ -518,7 +509,7 @@ def test_the_budget_is_used_and_never_exceeded(memory: Memory) -> None:
 
 def test_a_long_action_is_cut_between_lines_and_says_so(memory: Memory) -> None:
     program = "\n".join(f"value_{number} = compute({number})" for number in range(200))
-    memory.record_trajectory("compute it", [{"action": program, "reward": 1.0}], 1.0)
+    solve(memory, "compute it", program)
     lines = said(memory, "compute it", budget_tokens=200)
     assert lines[0] == "this task -> [worked today]"
     assert lines[1:-1] == [f"      value_{n} = compute({n})" for n in range(len(lines) - 2)]
@@ -542,28 +533,16 @@ def test_the_same_records_question_and_clock_give_the_same_lines(
         assert said(again, "export the nightly tax report") == first
 
 
-@pytest.mark.parametrize(
-    "wrong", [{"solved_from": 2.0}, {"solved_from": "all"}, {"solved_from": True}, {"explain": 1}]
-)
-def test_a_wrong_question_is_refused(memory: Memory, wrong: dict[str, Any]) -> None:
-    with pytest.raises(ValueError, match=next(iter(wrong))):
-        memory.context("x", **wrong)
-
-
 def test_a_table_is_told_though_its_description_was_cut_in_the_middle(memory: Memory) -> None:
     described = (
         "[('Code', 'char(3)', 'NO'), ('Region', 'enum(1,2)', 'NO'), ('GNP', 'float(10,2)', 'Y"
     )
-    steps = [
-        {"action": "SHOW TABLES", "observation": "[('city',), ('country',)]", "reward": 0.5},
-        {"action": "DESC country", "observation": described, "reward": 0.5},
-        {
-            "action": "DESC city",
-            "observation": "[('ID', 'int'), ('Region', 'text')]",
-            "reward": 0.5,
-        },
-        {"action": "SELECT Region FROM country", "observation": "[]", "reward": 1.0},
-    ]
+    steps = as_session(
+        ("SHOW TABLES", "[('city',), ('country',)]", True),
+        ("DESC country", described, True),
+        ("DESC city", "[('ID', 'int'), ('Region', 'text')]", True),
+        ("SELECT Region FROM country", "[]", True),
+    )
     memory.record_trajectory("List the regions of all countries", steps, 1.0)
     told = str(memory.context("Which country has the largest GNP?"))
     assert "DESC country -> Code, Region, GNP" in told
@@ -583,29 +562,20 @@ OPEN = "[File: /marshmallow/src/marshmallow/fields.py (1997 lines total)]\n(1400
 
 def fix_the_issue(memory: Memory, reward: float) -> None:
     """As a coding agent goes about an issue of a repository."""
+    own = "[File: /marshmallow/reproduce.py (1 lines total)]"
+    seen = "[File: /marshmallow/src/marshmallow/schema.py (9 lines"
     steps = [
-        ("create reproduce.py", "[File: /marshmallow/reproduce.py (1 lines total)]\n1:"),
-        ("edit 1:1\nprint(1)\nend_of_edit", "[File: /marshmallow/reproduce.py (1 lines total)]"),
+        ("create reproduce.py", f"{own}\n1:"),
+        ("edit 1:1\nprint(1)\nend_of_edit", own),
         ("python reproduce.py", "344"),
         ('search_dir "TimeDelta" src', "Found 12 matches in src/marshmallow/fields.py"),
-        (
-            "open src/marshmallow/schema.py",
-            "[File: /marshmallow/src/marshmallow/schema.py (9 lines",
-        ),
+        ("open src/marshmallow/schema.py", seen),
         ('open "src/marshmallow/fields.py" 1474', OPEN),
         ("edit 1475:1475\n    return round(value)\nend_of_edit", OPEN),
         ("rm reproduce.py", ""),
-        ("submit", ""),
     ]
-    rewards = [0.0] * (len(steps) - 1) + [reward]
-    memory.record_trajectory(
-        ISSUE,
-        [
-            {"action": action, "observation": shown, "reward": earned}
-            for (action, shown), earned in zip(steps, rewards, strict=True)
-        ],
-        reward,
-    )
+    made: list[Any] = [{"action": action, "observation": shown} for action, shown in steps]
+    memory.record_trajectory(ISSUE, [*made, {"action": "submit", "reward": reward}], reward)
 
 
 def test_the_file_that_was_changed_is_told_of_the_same_issue_and_of_a_like_one(
@@ -625,14 +595,6 @@ def test_the_file_that_was_changed_is_told_of_the_same_issue_and_of_a_like_one(
     assert said(memory, "the login page is slow on old phones") == []
 
 
-def as_session(*steps: tuple[str, str, bool]) -> list[dict[str, Any]]:
-    """As an agent's hooks record what it did: whatever worked is worth the same."""
-    return [
-        {"action": action, "observation": shown, "reward": float(worked), "ok": worked}
-        for action, shown, worked in steps
-    ]
-
-
 BILLING = as_session(
     ("ls tests", "test_billing.py", True),
     ("pytest tests/test_billing.py", "exit code 1 after 1.0 s\nE  assert 3 == 4", False),
@@ -642,15 +604,13 @@ BILLING = as_session(
     ('git commit -m "billing: round as banks do (#12)"', "exit code 0 after 0.0 s", True),
     ("git push", "exit code 0 after 1.0 s", True),
 )
+REVISION = "alembic revision --autogenerate -m currency"
+NOT_UP_TO_DATE = "FAILED: Target database is not up to date."
 MIGRATION = as_session(
     ("edit src/models.py: class Invoice -> currency = Column(String)", "", True),
-    (
-        "alembic revision --autogenerate -m currency",
-        "exit code 1 after 1.0 s\nFAILED: Target database is not up to date.",
-        False,
-    ),
+    (REVISION, f"exit code 1 after 1.0 s\n{NOT_UP_TO_DATE}", False),
     ("alembic upgrade head", "exit code 0 after 1.0 s", True),
-    ("alembic revision --autogenerate -m currency", "exit code 0 after 1.0 s", True),
+    (REVISION, "exit code 0 after 1.0 s", True),
     ("git push origin feature/currency", "exit code 0 after 1.0 s", True),
 )
 
@@ -691,9 +651,9 @@ def test_handing_in_is_told_where_that_was_the_task(memory: Memory) -> None:
 @pytest.mark.parametrize(
     "asked",
     [
-        "FAILED: Target database is not up to date.",
+        NOT_UP_TO_DATE,
         "alembic: Target database is not up to date",
-        "alembic revision fails:\nFAILED: Target database is not up to date.",
+        f"alembic revision fails:\n{NOT_UP_TO_DATE}",
     ],
 )
 def test_who_asks_about_a_failure_is_told_what_settled_it(memory: Memory, asked: str) -> None:
@@ -706,8 +666,7 @@ def test_who_asks_about_a_failure_is_told_what_settled_it(memory: Memory, asked:
 
 def test_what_solved_the_very_task_comes_before_what_settled_a_failure(memory: Memory) -> None:
     memory.record_trajectory("Add a currency column to invoices", MIGRATION, 1.0)
-    asked = "FAILED: Target database is not up to date.\nAdd a currency column to invoices"
-    lines = said(memory, asked)
+    lines = said(memory, f"{NOT_UP_TO_DATE}\nAdd a currency column to invoices")
     assert lines[0] == "this task -> one after the other [worked today]"
     assert lines[4] == "this error went away by: alembic upgrade head [helped 1 of 1, today]"
 
@@ -761,35 +720,21 @@ def test_what_mostly_did_not_help_is_no_cure(memory: Memory) -> None:
     assert not any("went away" in line for line in said(memory, NOT_SET))
 
 
-UPGRADE = [
-    {
-        "action": "pip install channels==3.0",
-        "observation": "ERROR: ResolutionImpossible: channels requires django<4",
-        "ok": False,
-    },
-    {"action": "pip install -U pip", "observation": "Successfully installed pip-24", "ok": True},
-    {
-        "action": "pip install channels==3.0 --no-deps",
-        "observation": "ERROR: No matching distribution found for channels==3.0",
-        "ok": False,
-    },
-]
-
-
-@pytest.mark.parametrize(
-    ("asked", "told"),
-    [
-        (
-            "Upgrade channels to 4.0",
-            "pip install channels==3.0 --no-deps -> ERROR: No matching distribution found for channels==3.0",
-        ),
-    ],
+RESOLUTION = "ERROR: ResolutionImpossible: channels requires django<4"
+NO_CHANNELS = "ERROR: No matching distribution found for channels==3.0"
+UPGRADE = as_session(
+    ("pip install channels==3.0", RESOLUTION, False),
+    ("pip install -U pip", "Successfully installed pip-24", True),
+    ("pip install channels==3.0 --no-deps", NO_CHANNELS, False),
 )
-def test_a_failure_that_was_met_once_is_told_where_nothing_else_is(
-    memory: Memory, asked: str, told: str
-) -> None:
+
+
+def test_a_failure_that_was_met_once_is_told_where_nothing_else_is(memory: Memory) -> None:
     memory.record_trajectory("Upgrade channels to 3.0", UPGRADE, 0.0)
-    assert said(memory, asked) == [f"Upgrade channels to 3.0 -> FAILED: {told} [today]"]
+    told = f"pip install channels==3.0 --no-deps -> {NO_CHANNELS}"
+    assert said(memory, "Upgrade channels to 4.0") == [
+        f"Upgrade channels to 3.0 -> FAILED: {told} [today]"
+    ]
     assert not said(memory, "write a poem about the sea")
 
 
@@ -797,10 +742,13 @@ def test_what_a_run_did_that_came_to_nothing_is_no_cure(memory: Memory) -> None:
     asked = "ResolutionImpossible: channels requires django<4"
     memory.record_trajectory("Upgrade channels to 3.0", UPGRADE, 0.0)
     assert not any("install -U pip" in line for line in said(memory, asked))
-    worked = {"action": UPGRADE[0]["action"], "observation": "Installed channels", "ok": True}
-    cure = {"action": 'pip install "django<4"', "observation": "Installed django", "ok": True}
-    late = {"action": "pytest", "observation": "2 failed, 7 passed", "ok": False}
-    memory.record_trajectory("Try channels", [UPGRADE[0], cure, worked, late], 0.0)
+    tried = as_session(
+        ("pip install channels==3.0", RESOLUTION, False),
+        ('pip install "django<4"', "Installed django", True),
+        ("pip install channels==3.0", "Installed channels", True),
+        ("pytest", "2 failed, 7 passed", False),
+    )
+    memory.record_trajectory("Try channels", tried, 0.0)
     (line, *_) = said(memory, asked)
     assert line == ('this error went away by: pip install "django<4" [helped 1 of 1, today]')
 
@@ -850,43 +798,38 @@ def test_a_large_budget_gives_a_page_with_headings(memory: Memory) -> None:
 
 def test_what_a_caller_calls_solved_is_counted_so(memory: Memory) -> None:
     steps = [Step(action="make site", observation="built", reward=0.7)]
-    memory.add_many(
-        Trajectory(task="build the site", steps=steps, final_reward=0.7) for _ in range(45)
-    )
+    run_of_it = {"task": "build the site", "steps": steps, "final_reward": 0.7}
+    memory.add_many(Trajectory.model_validate(run_of_it) for _ in range(45))
     told = str(memory.context("build the site", solved_from=0.6))
     assert "this task -> make site [worked 45 of 45, last" in told
-    assert "did not solve it (0.70 of 1) 45 of 45 times: make site" in str(
-        memory.context("build the site")
-    )
+    told = str(memory.context("build the site"))
+    assert "did not solve it (0.70 of 1) 45 of 45 times: make site" in told
 
 
 def test_what_takes_something_away_is_offered_to_who_asks_for_it(memory: Memory) -> None:
-    for task, action in (
-        ("remove the old logs in /srv/app", "find /srv/app -name '*.log' -mtime +9 -delete"),
-        ("drop the old log table of the app", "sqlite3 app.db 'DROP TABLE old_log'"),
-    ):
-        memory.record_trajectory(task, [{"action": action, "reward": 1.0}], 1.0)
+    old_logs = "find /srv/app -name '*.log' -mtime +9 -delete"
+    solve(memory, "remove the old logs in /srv/app", old_logs)
+    solve(memory, "drop the old log table of the app", "sqlite3 app.db 'DROP TABLE old_log'")
     for task in ("list the old logs in /srv/app", "show the old log table of the app"):
         told = str(memory.context(task))
         assert "-delete" not in told, "a task that reads"
         assert "DROP" not in told
-    assert "-delete [worked" in str(memory.context("delete the old logs in /srv/app of the web"))
-    assert "-delete [worked" in str(memory.context("remove the old logs in /srv/app"))
     failed = "list the old logs in /srv/app\nls: cannot open /srv/app: No space left on device"
-    assert "-delete [worked" in str(memory.context(failed)), "it may be what mends a failure"
+    for asked in (
+        "delete the old logs in /srv/app of the web",
+        "remove the old logs in /srv/app",
+        failed,  # it may be what mends a failure
+    ):
+        assert "-delete [worked" in str(memory.context(asked)), asked
 
 
 def test_no_question_is_planned_anew(tmp_path: Path) -> None:
-    """SQLite does so where the plan may depend on what is bound, and takes longer for that than for
-    the answer.
-    """
+    """SQLite does so where the plan may depend on what is bound; it takes longer than the answer."""
     seen: list[dict[str, Any]] = []
     with Memory(tmp_path) as memory:
         for number in range(30):
-            steps = [
-                {"action": f"pip install it=={number}", "observation": "ERROR: no", "ok": False},
-                {"action": "pip install it", "observation": "Installed it", "ok": True},
-            ]
+            failed, worked = f"pip install it=={number}", "pip install it"
+            steps = as_session((failed, "ERROR: no", False), (worked, "Installed it", True))
             memory.record_trajectory(f"Upgrade it to {number}", steps, 1.0)
         with memory._project.store.read("default") as session:
             connection: apsw.Connection = session.connection
@@ -897,11 +840,8 @@ def test_no_question_is_planned_anew(tmp_path: Path) -> None:
             memory.context("ERROR: no when I upgrade it")
             memory.advise("pip install it==3", task="Upgrade it to 3", error="ERROR: no")
     asked = [each for each in seen if each["sql"].startswith(("SELECT", "WITH"))]
-    again = [
-        each["sql"] for each in asked if each["stmt_status"]["SQLITE_STMTSTATUS_REPREPARE"] > 0
-    ]
     assert len(asked) > 10
-    assert not again
+    assert [each for each in asked if each["stmt_status"]["SQLITE_STMTSTATUS_REPREPARE"]] == []
 
 
 CANCEL = 'cancel_reservation({"reservation_id": "HSR97W", "reason": "illness"})'
@@ -928,9 +868,7 @@ def test_of_a_long_decision_the_sentence_is_told_that_answers(memory: Memory) ->
 
 
 def test_of_a_whole_conversation_the_part_is_told_that_answers(memory: Memory) -> None:
-    turns = [
-        f"User: what about topic {n}?\nAgent: topic {n} waits for the board." for n in range(40)
-    ]
+    turns = [f"User: what about {n}?\nAgent: topic {n} waits for the board." for n in range(40)]
     turns[23] = "User: where are backups kept?\nAgent: Backups are kept in the vault in Bern."
     memory.remember("\n".join(turns), "interaction", sentiment="neutral")
     (line,) = said(memory, "where are the backups kept?")
@@ -938,11 +876,8 @@ def test_of_a_whole_conversation_the_part_is_told_that_answers(memory: Memory) -
 
 
 def test_another_failure_at_the_task_does_not_bring_its_cure_along(memory: Memory) -> None:
-    steps = as_session(
-        ("make ship", NOT_SET, False),
-        ("export STAGING_HOST=web1", "", True),
-        ("make ship", "", True),
-    )
+    export = ("export STAGING_HOST=web1", "", True)
+    steps = as_session(("make ship", NOT_SET, False), export, ("make ship", "", True))
     memory.record_trajectory("ship the shop", steps, 1.0)
     lost = as_session(("make ship --fast", "KeyError: 'fast'", False))
     memory.record_trajectory("ship the shop", lost, 0.0)
@@ -975,21 +910,18 @@ def test_an_action_cannot_bring_a_mark_of_its_own(memory: Memory) -> None:
 
 def test_what_ends_most_runs_whatever_their_task_is_no_part_of_the_way(memory: Memory) -> None:
     for number in range(6):
-        done = as_session(
-            (f"edit src/part{number}.py: value = {number}", "", True), ("finish --all", "", True)
-        )
+        edit = (f"edit src/part{number}.py: value = {number}", "", True)
+        done = as_session(edit, ("finish --all", "", True))
         memory.record_trajectory(f"set the value of part {number}", done, 1.0)
     lines = said(memory, "set the value of part 3")
     assert lines[0] == "this task -> edit src/part3.py: value = 3 [worked today]"
     assert not any("finish" in line for line in lines)
 
 
-def test_words_that_say_little_are_not_this_error_where_another_command_showed_them(
-    memory: Memory,
-) -> None:
+def test_few_words_are_not_this_error_where_another_command_showed_them(memory: Memory) -> None:
     memory.record_trajectory("Add a currency column to invoices", MIGRATION, 1.0)
-    shown = "FAILED: Target database is not up to date."
-    for asked, begins in ((shown, "this error"), (f"alembic downgrade base\n{shown}", "a like")):
+    downgrade = f"alembic downgrade base\n{NOT_UP_TO_DATE}"
+    for asked, begins in ((NOT_UP_TO_DATE, "this error"), (downgrade, "a like")):
         lines = said(memory, asked)
         assert [line for line in lines if "went away by: alembic upgrade head" in line], asked
         assert all(line.startswith(begins) for line in lines if "went away" in line), asked
