@@ -5,21 +5,20 @@ more. And when it is known how a session ended.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from command_line import answered, at_once
-from engines import ENGINES
+from engines import ENGINES, Places
 from hardwon import Memory, Step, Trajectory
-from hardwon.capture.agents import Manner, respond
 from hardwon.capture.tests import RanTest
 from hardwon.capture.transcripts import FORMATS, Format, take_in
 from hardwon.errors import InvalidInputError
 from hardwon.records.kinds import json_schema
 from hardwon.records.reading import parse_record, read_record
+from hook_calls import say
 from test_transcripts import WRITERS
 
 TASK = "Deploy the shop"
@@ -43,19 +42,12 @@ def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Memory:
     return Memory(tmp_path / ".hardwon", "shop")
 
 
-def say(event: str, **more: Any) -> str:
-    told = {"event": event, "session": "s", "folder": str(Path.cwd())} | more
-    said, complaint = respond("other", json.dumps(told).encode(), {"project": "shop"}, Manner())
-    assert complaint == ""
-    return json.loads(said).get("say", "") if said else ""
-
-
 def session(*commands: tuple[str, int], prompt: str = TASK, name: str = "s") -> None:
-    say("prompt", session=name, prompt=prompt)
+    say("prompt", name, prompt=prompt)
     for line, code in commands:
         output = "error: no region is set" if code else "fine"
-        say("after", session=name, command=line, exit_code=code, output=output)
-    say("end", session=name)
+        say("after", name, command=line, exit_code=code, output=output)
+    say("end", name)
 
 
 def test_a_session_that_left_nothing_failing_is_not_solved_for_that(shop: Memory) -> None:
@@ -63,57 +55,39 @@ def test_a_session_that_left_nothing_failing_is_not_solved_for_that(shop: Memory
     (work,) = shop.browse(kind="trajectory", tag="session")
     assert isinstance(work, Trajectory)
     assert (work.final_reward, work.turned_out_well) == (None, None)
-    assert "undone" not in say("start", session="next"), "nor was it left undone"
-    told = say("prompt", session="next", prompt=TASK)
+    assert "undone" not in say("start", "next"), "nor was it left undone"
+    told = say("prompt", "next", prompt=TASK)
     assert f"{UNKNOWN}; " in told
     assert "worked" not in told
-    assert FIX in say(
-        "after",
-        session="next",
-        command="make deploy",
-        exit_code=2,
-        output="error: no region is set",
-    )
+    failed: Any = {"exit_code": 2, "output": "error: no region is set"}
+    assert FIX in say("after", "next", command="make deploy", **failed)
 
 
 def test_a_session_is_solved_by_tests_that_it_did_not_write(shop: Memory) -> None:
     say("after", file="src/tax.py", change="tax = 1")
     session(("pytest", 0))
-    say("after", session="t", file="src/tax.py", change="tax = 2")
-    say("after", session="t", command="cat > test_mine.py <<END\nassert 1\nEND", exit_code=0)
+    say("after", "t", file="src/tax.py", change="tax = 2")
+    say("after", "t", command="cat > test_mine.py <<END\nassert 1\nEND", exit_code=0)
     session(("pytest test_mine.py", 0), name="t")
-    rewards = [
-        work.final_reward
-        for work in shop.browse(kind="trajectory", tag="session")
-        if isinstance(work, Trajectory)
-    ]
-    assert rewards == [None, 1.0]
+    works = shop.browse(kind="trajectory", tag="session")
+    assert [getattr(work, "final_reward", 7) for work in works] == [None, 1.0]
 
 
 @pytest.mark.parametrize("form", FORMATS)
 def test_an_import_does_not_take_a_failed_run_for_a_solved_one(
     shop: Memory, tmp_path: Path, form: Format
 ) -> None:
-    ran_so = [
-        ("python solve.py", 1, "error: no"),
-        ("python solve.py --slow", 0, "ok"),
-        ("echo DONE > state", 0, ""),
-    ]
-    text = WRITERS[form]("s0", str(tmp_path), TASK, ran_so)
-    (tmp_path / "s0.jsonl").write_text(text)
-    done = take_in(shop, form, tmp_path / "s0.jsonl", everywhere=True)
-    assert (done.solved, done.failed, done.unknown) == (0, 0, 1)
-    (work,) = shop.browse()
-    assert isinstance(work, Trajectory)
-    assert work.final_reward is None
+    failed = ("python solve.py", 1, "error: no")
+    ran_so = [failed, ("python solve.py --slow", 0, "ok"), ("echo DONE > state", 0, "")]
     tested = [*ran_so, ("pytest", 0, "3 passed")]
-    (tmp_path / "s1.jsonl").write_text(WRITERS[form]("s1", str(tmp_path), TASK, tested))
-    (tmp_path / "s2.jsonl").write_text(
-        WRITERS[form]("s2", str(tmp_path), TASK, [("pytest", 1, "1 failed")])
-    )
-    for number in (1, 2):
-        done = take_in(shop, form, tmp_path / f"s{number}.jsonl", everywhere=True)
-        assert (done.solved, done.failed, done.unknown) == ((1, 0, 0), (0, 1, 0))[number - 1]
+    ends = ((ran_so, (0, 0, 1)), (tested, (1, 0, 0)), ([("pytest", 1, "1 failed")], (0, 1, 0)))
+    for number, (ran, end) in enumerate(ends):
+        file = tmp_path / f"s{number}.jsonl"
+        file.write_text(WRITERS[form](f"s{number}", str(tmp_path), TASK, ran))
+        done = take_in(shop, form, file, everywhere=True)
+        assert (done.solved, done.failed, done.unknown) == end
+    rewards = {getattr(work, "final_reward", 7) for work in shop.browse()}
+    assert rewards == {None, 1.0, 0.0}
     said = at_once("import", form, str(tmp_path / "s0.jsonl"), "--everywhere").stdout
     assert "0 solved, 0 left failing, 1 done: nobody knows whether that solved it" in said
 
@@ -124,10 +98,8 @@ def test_an_import_does_not_take_a_failed_run_for_a_solved_one(
 def test_it_is_told_as_done_after_what_worked(memory: Memory) -> None:
     memory.record_trajectory(TASK, way(), author="anna")
     memory.record_trajectory(TASK, way(), author="bob")
-    assert (
-        f"- this task -> {FIX} [done 2 times, last today, {UNKNOWN}, 2 sources; "
-        in memory.context(TASK).text
-    )
+    told = memory.context(TASK).text
+    assert f"- this task -> {FIX} [done 2 times, last today, {UNKNOWN}, 2 sources; " in told
     memory.record_trajectory(TASK, way("DEPLOY_REGION=us make deploy"), 1.0)
     first, second = [line for line in memory.context(TASK).text.splitlines() if " -> " in line][:2]
     assert first.startswith("- this task -> DEPLOY_REGION=us make deploy [worked today, by agent; ")
@@ -152,19 +124,14 @@ def test_it_is_neither_a_success_nor_a_failure(memory: Memory) -> None:
     assert memory.advise("deploy by hand", task=TASK).worked_instead == ()
 
 
-def test_no_test_vouches_for_it(
-    memory: Memory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_test_vouches_for_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     test = "tests/test_login.py::test_session_expires"
-    with Memory(memory.location) as here:
+    with Memory("brain") as here:
         here.tests.record([RanTest(test, True, "E   KeyError: 'session'")])
-        unknown = here.record_trajectory(f"make {test} pass", way(), author="anna")
+        here.record_trajectory(f"make {test} pass", way(), author="anna")
         solved = here.record_trajectory(f"make {test} pass", way(), 1.0)
         assert here.tests.record([RanTest(test, False)]).verified == [solved.id]
-        kept = here.get(unknown.id)
-        assert kept is not None
-        assert kept.metadata.validation.status == "hypothesis"
 
 
 # --- what is learned ---
@@ -193,9 +160,7 @@ def test_it_changes_no_odds_of_solving_a_task_with_what_works(memory: Memory) ->
 
 
 @pytest.mark.engines(*ENGINES)
-def test_it_stays_unknown_wherever_it_goes(
-    memory: Memory, place: Callable[[str], str], tmp_path: Path
-) -> None:
+def test_it_stays_unknown_wherever_it_goes(memory: Memory, place: Places, tmp_path: Path) -> None:
     done = memory.record_trajectory(TASK, way())
     kept = memory.get(done.id)
     assert isinstance(kept, Trajectory)
@@ -203,16 +168,12 @@ def test_it_stays_unknown_wherever_it_goes(
     assert "final_reward" not in json.loads(kept.to_json())
     assert parse_record(kept.to_json()) == kept
     memory.export(tmp_path / "all.jsonl")
-    with Memory(place("other")) as other:
+    with Memory(place("other")) as other, Memory(place("third")) as third:
         assert other.load(tmp_path / "all.jsonl").added == 1
-        (loaded,) = other.browse()
-        assert isinstance(loaded, Trajectory)
-        assert loaded.final_reward is None
-    with Memory(place("third")) as third:
         third.merge(memory, trust=True)
-        (merged,) = third.browse()
-        assert isinstance(merged, Trajectory)
-        assert merged.final_reward is None
+        for elsewhere in (*other.browse(), *third.browse()):
+            assert isinstance(elsewhere, Trajectory)
+            assert elsewhere.final_reward is None
     assert memory.add(done) == done.id, "the same record again changes nothing"
 
 

@@ -19,6 +19,7 @@ from clocks import Clock
 from engines import ENGINES, Places, holds_in_every_engine, memories, wrong_with
 from hardwon import (
     Experience,
+    Fix,
     Memory,
     Metadata,
     Source,
@@ -34,6 +35,7 @@ from hardwon.records.kinds import AnyRecord
 from hardwon.tell.advice import _UNLIKELY_AGAIN_BELOW as UNLIKELY_AGAIN_BELOW
 from hardwon.text.clean import CODE_INDENT
 from hardwon.text.tokens import count_tokens
+from logs import fixes
 from strategies import records as any_records
 
 pytestmark = pytest.mark.engines(*ENGINES)
@@ -455,8 +457,8 @@ def test_what_is_vouched_for_is_marked_so(memory: Memory) -> None:
 
 @holds_in_every_engine(
     60,
-    st.lists(any_records, min_size=1, max_size=4, unique_by=lambda record: record.id),
-    st.integers(1, 200),
+    st.lists(any_records | fixes, min_size=1, max_size=5, unique_by=lambda record: record.id),
+    st.integers(1, 300),
     st.data(),
 )
 def test_the_budget_is_never_exceeded_and_nothing_breaks_out(
@@ -464,11 +466,11 @@ def test_the_budget_is_never_exceeded_and_nothing_breaks_out(
 ) -> None:
     with memories(engine, 1, consolidate_every=0) as (memory,):
         memory.add_many(made)
-        body = data.draw(st.sampled_from(made)).to_json()
+        chosen = data.draw(st.sampled_from(made))
+        about = {"issue": chosen.issue} if isinstance(chosen, Fix) else {"task_id": "t"}
         for count in (count_tokens, words, len):
-            context = memory.context(
-                body[:200], task_id="t", budget_tokens=budget, count_tokens=count
-            )
+            asked: dict[str, Any] = {**about, "budget_tokens": budget, "count_tokens": count}
+            context = memory.context(chosen.to_json()[:200], **asked)
             text = str(context)
             assert count(text) == context.tokens <= budget or text == ""
             if text:

@@ -22,16 +22,8 @@ from hardwon.capture.agent_settings import LAYOUTS
 from hardwon.capture.agents import Manner, respond
 from hardwon.fixes.ai_memory import AIMemory
 from hardwon.surfaces.gate import Ask, Gate
+from hardwon.surfaces.mcp import reading
 from hardwon.surfaces.mcp.btb import BTB_TOOLS
-from hardwon.surfaces.mcp.reading import (
-    BTB_SCHEME,
-    PROMPTS,
-    RESOURCES,
-    SCHEME,
-    make_address,
-    read_resource,
-    write_prompt,
-)
 from hardwon.surfaces.mcp.tools import TOOLS, USUAL, make_answer
 from hardwon.text.clean import RE, _plainly
 from hardwon.training.functions import build_memory_context, new_agent_memory, record_episode
@@ -61,47 +53,25 @@ def fill(memory: Memory, bad: str) -> str:
     """A record of every kind with the hostile text wherever one can hold text."""
     name = one_line(bad)
     who: dict[str, Any] = {"author": name[:200], "tags": [name[:200]]}
-    issue = {
-        "model": name[:200],
-        "issue_type": "TIMEOUT",
-        "description": f"the harbour times out {bad}",
-        "error_output": f"TimeoutError: harbour {bad}",
-    }
+    issue = {"model": name[:200], "issue_type": "TIMEOUT", "error_output": f"TimeoutError: {bad}"}
+    issue["description"] = f"the harbour times out {bad}"
+    tried: Any = {"fix_commands": [f"{ACTION} {bad}"], "system_info": {name[:100]: bad}}
+    card = {"mistake_type": "x", "lesson": bad, "evidence": bad}
+    went: Any = {"trajectory_summary": bad, "mistake_cards": [card]}
+    went |= {"mistakes": [f"Never deploy {bad}"], "successes": [f"Do {bad}"]}
+    steps: list[dict[str, Any]] = [
+        {"action": ACTION, "observation": f"error: no route {bad}"},
+        {"action": f"echo {bad}", "observation": f"done {bad}", "reward": 1.0},
+    ]
+    runtime = {"error_type": "runtime", "note": bad}
+    lost = [{"action": ACTION, "observation": f"error: {bad}"}]
     for _ in range(3):
-        memory.remember(
-            f"{TASK} {bad}", "failure", "code_interpreter", error_type="runtime", note=bad, **who
-        )
-        memory.record_fix(
-            issue,
-            fix_success=False,
-            verification_success=False,
-            analysis=bad,
-            fix_commands=[f"{ACTION} {bad}"],
-            system_info={name[:100]: bad},
-            notes=bad,
-            **who,
-        )
-        memory.record_episode(
-            TASK,
-            0.9,
-            trajectory_summary=bad,
-            mistakes=[f"Never deploy {bad}"],
-            successes=[f"Do {bad}"],
-            mistake_cards=[{"mistake_type": "x", "lesson": bad, "evidence": bad}],
-            **who,
-        )
-        memory.record_trajectory(
-            TASK,
-            [
-                {"action": ACTION, "observation": f"error: no route {bad}"},
-                {"action": f"echo {bad}", "observation": f"done {bad}", "reward": 1.0},
-            ],
-            1.0,
-            **who,
-        )
-        memory.record_trajectory(
-            f"{TASK} {bad}", [{"action": ACTION, "observation": f"error: {bad}"}], 0.0, **who
-        )
+        memory.remember(f"{TASK} {bad}", "failure", "code_interpreter", **runtime, **who)
+        memory.record_fix(issue, False, False, analysis=bad, **tried, notes=bad, **who)
+        memory.record_fix(issue, True, True, analysis=f"{bad} worked", **who)
+        memory.record_episode(TASK, 0.9, **went, **who)
+        memory.record_trajectory(TASK, steps, 1.0, **who)
+        memory.record_trajectory(f"{TASK} {bad}", lost, 0.0, **who)
     return memory.record_fact(f"The harbour {bad} is closed.", "solution", **who).id
 
 
@@ -176,27 +146,26 @@ def tools(memory: Memory, record_id: str, bad: str) -> Iterator[tuple[str, Any, 
 
 def read_by_a_model(memory: Memory, record_id: str) -> Iterator[tuple[str, str]]:
     ask = asked_by_a_model(memory)
-    for name, resource in RESOURCES.items():
-        for scheme in (SCHEME, BTB_SCHEME):
-            address = make_address(name, scheme).replace("{count}", "20").replace("{id}", record_id)
-            text = read_resource(ask, address, btb=True)
+    for name, resource in reading.RESOURCES.items():
+        for scheme in (reading.SCHEME, reading.BTB_SCHEME):
+            address = (
+                reading.make_address(name, scheme)
+                .replace("{count}", "20")
+                .replace("{id}", record_id)
+            )
+            text = reading.read_resource(ask, address, btb=True)
             assert "\n" not in text, resource
             check_json(json.loads(text))
             yield name, text
-    for name in PROMPTS:
-        text = write_prompt(ask, name, {"error": "TimeoutError: harbour"})
+    for name in reading.PROMPTS:
+        text = reading.write_prompt(ask, name, {"error": "TimeoutError: harbour"})
         check_words(text)
         yield name, text
 
 
 def hooks(location: str, project: str, folder: Path) -> Iterator[tuple[str, str]]:
-    given = {
-        "cwd": str(folder),
-        "prompt": TASK,
-        "tool_name": "Bash",
-        "tool_input": {"command": ACTION, "description": TASK},
-        "tool_response": "",
-    }
+    tool = {"tool_name": "Bash", "tool_input": {"command": ACTION, "description": TASK}}
+    given = {"cwd": str(folder), "prompt": TASK, **tool, "tool_response": ""}
     for name in LAYOUTS["claude-code"].events:
         told = json.dumps({"hook_event_name": name, **given}).encode()
         chosen = {"memory": location, "project": project}
@@ -256,18 +225,12 @@ def test_hostile_text_is_data_on_every_way_out(
         said |= dict(hooks(location, memory.project, tmp_path))
     # they were asked about it, and told it
     told = {name for name in said if CANARY in said[name]}
+    names = ("before", "search", "context", "advise", "similar_issues")
     assert told >= {
         *("context", "with_memory", "memory_context", "memory_recall"),
         *("advise in Python", "read recent", "read record", "read stats", "read memory_review"),
-        *("tool usual search", "tool usual show"),
-        *(
-            f"tool {name}"
-            for name in ("before", "show", "search", "context", "advise", "similar_issues", "stats")
-        ),
-        *(
-            f"structured {name}"
-            for name in ("before", "search", "context", "advise", "similar_issues")
-        ),
+        *("tool usual search", "tool usual show", "tool show", "tool stats"),
+        *(f"{way} {name}" for name in names for way in ("tool", "structured")),
         "UserPromptSubmit additionalContext",
     }
     warned = {"PreToolUse additionalContext"}
