@@ -26,6 +26,8 @@ from hardwon import Memory, limits
 from hardwon.capture.agent_settings import AGENT_SETTINGS_BYTES_MAX, LAYOUTS, AgentSettings
 from hardwon.capture.agents import Manner, respond
 from hardwon.records.kinds import Trajectory
+from short import run_program
+from strategies import json_values
 
 EVENTS = LAYOUTS["claude-code"].events
 COMPILER = "error[E0425]: cannot find value `total` in this scope"
@@ -34,12 +36,10 @@ SESSION = "7d0c2f0e-53a4-4a6c-9c3e-0c7b6b3f1a11"
 
 @pytest.fixture
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A checkout with a folder for its memory, and a home without anything."""
+    """A checkout with a folder for its memory."""
     folder = new_repository(tmp_path / "shop")
     (folder / ".hardwon").mkdir()
     monkeypatch.chdir(folder)
-    monkeypatch.setenv("HOME", str(tmp_path / "home"))
-    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
     for name in ("HARDWON_MEMORY", "HARDWON_PROJECT", "HARDWON_RUN"):
         monkeypatch.delenv(name, raising=False)
     return folder
@@ -55,22 +55,14 @@ def memory(project: Path) -> Callable[[], Memory]:
 
 
 def event(name: str, folder: Path, **more: Any) -> dict[str, Any]:
-    common = {
-        "session_id": SESSION,
-        "transcript_path": f"/home/u/.claude/projects/shop/{SESSION}.jsonl",
-        "cwd": str(folder),
-        "permission_mode": "default",
-        "hook_event_name": name,
-    }
-    return common | more
+    transcript = f"/home/u/.claude/projects/shop/{SESSION}.jsonl"
+    common = {"session_id": SESSION, "transcript_path": transcript, "cwd": str(folder)}
+    return common | {"permission_mode": "default", "hook_event_name": name} | more
 
 
 def about_bash(name: str, folder: Path, command: str, **more: Any) -> dict[str, Any]:
-    tool = {
-        "tool_name": "Bash",
-        "tool_input": {"command": command, "description": "Build the shop"},
-        "tool_use_id": "toolu_01ABC",
-    }
+    asked = {"command": command, "description": "Build the shop"}
+    tool = {"tool_name": "Bash", "tool_input": asked, "tool_use_id": "toolu_01ABC"}
     return event(name, folder, **tool) | more
 
 
@@ -79,45 +71,29 @@ def before(folder: Path, command: str) -> dict[str, Any]:
 
 
 def passed(folder: Path, command: str, stdout: str = "", **more: Any) -> dict[str, Any]:
-    response = {
-        "stdout": stdout,
-        "stderr": "",
-        "interrupted": False,
-        "isImage": False,
-        "noOutputExpected": False,
-    } | more
+    response = {"stdout": stdout, "stderr": "", "interrupted": False, "isImage": False}
+    response |= {"noOutputExpected": False} | more
     return about_bash("PostToolUse", folder, command, tool_response=response, duration_ms=1234)
 
 
 def failed(
     folder: Path, command: str, error: str = f"Exit code 101\n{COMPILER}", **more: Any
 ) -> dict[str, Any]:
-    return (
-        about_bash(
-            "PostToolUseFailure", folder, command, error=error, is_interrupt=False, duration_ms=2345
-        )
-        | more
-    )
+    told = {"error": error, "is_interrupt": False, "duration_ms": 2345} | more
+    return about_bash("PostToolUseFailure", folder, command, **told)
 
 
-def said_to(told: dict[str, Any] | bytes, *options: str) -> subprocess.CompletedProcess[bytes]:
+def said_to(told: dict[str, Any], *options: str) -> subprocess.CompletedProcess[str]:
     """As Claude Code runs it."""
-    data = told if isinstance(told, bytes) else json.dumps(told).encode()
-    done = subprocess.run(
-        [warm.python(), "-m", "hardwon.surfaces.cli.main", "hooks", "run", "claude-code", *options],
-        input=data,
-        capture_output=True,
-        check=False,
-        timeout=60,
-    )
-    assert done.returncode == 0
-    assert done.stderr.count(b"\n") <= 1
+    words = ("-m", "hardwon.surfaces.cli.main", "hooks", "run", "claude-code", *options)
+    done = run_program(warm.python(), *words, input=json.dumps(told), timeout=60)
+    assert done.stderr.count("\n") <= 1
     return done
 
 
 def answer_to(told: dict[str, Any], *options: str) -> dict[str, Any]:
     done = said_to(told, *options)
-    assert done.stderr == b""
+    assert done.stderr == ""
     if not done.stdout:
         return {}
     said = json.loads(done.stdout)
@@ -151,11 +127,8 @@ def test_a_command_that_failed_is_recorded_and_warned_of_until_it_works(
     assert answer_to(before(project, "cargo build")) == {}
     assert answer_to(failed(project, "cargo build")) == {}
     (record,) = kept(memory)
-    assert (record.task, record.steps[0].action, record.final_reward) == (
-        "Build the shop",
-        "cargo build",
-        0.0,
-    )
+    told = (record.task, record.steps[0].action, record.final_reward)
+    assert told == ("Build the shop", "cargo build", 0.0)
     assert record.steps[0].observation == f"exit code 101 after 2.3 s\n{COMPILER}"
     source = record.metadata.source
     assert (source.author, source.id, source.type) == ("claude-code", SESSION, "agent_execution")
@@ -199,48 +172,27 @@ def test_a_change_of_folder_is_part_of_the_command_wherever_it_leaves_claude(
     assert {each.metadata.source.type for each in kept(memory)} == {"test_result"}
 
 
-@pytest.mark.parametrize(
-    "told",
-    [
-        pytest.param(lambda folder: passed(folder, "ls -la && git status"), id="looks"),
-        pytest.param(
-            lambda folder: failed(folder, "grep -rn login src", "Exit code 1\n"), id="looks in vain"
-        ),
-        pytest.param(
-            lambda folder: passed(folder, "hardwon run -- make"), id="is recorded by hardwon run"
-        ),
-        pytest.param(
-            lambda folder: passed(folder, "make", backgroundTaskId="b1"),
-            id="went to the background",
-        ),
-        pytest.param(lambda folder: passed(folder, "make", interrupted=True), id="was interrupted"),
-        pytest.param(
-            lambda folder: failed(folder, "make", is_interrupt=True),
-            id="was interrupted, as a failure",
-        ),
-        pytest.param(
-            lambda folder: failed(folder, "make", "Permission to use Bash has been denied."),
-            id="was not allowed",
-        ),
-        pytest.param(lambda folder: failed(folder, "make", "Exit code 0"), id="did not fail"),
-        pytest.param(
-            lambda folder: passed(folder, "make", returnCodeInterpretation="Files differ"),
-            id="said something else",
-        ),
-        pytest.param(
-            lambda folder: passed(folder, "make") | {"tool_name": "Write"}, id="is another tool"
-        ),
-        pytest.param(
-            lambda folder: passed(folder, "make") | {"tool_response": 7}, id="has another shape"
-        ),
-        pytest.param(lambda folder: passed(folder, "  \n "), id="is empty"),
-        pytest.param(lambda folder: event("Stop", folder), id="is another event"),
-    ],
-)
-def test_what_is_not_recorded(
-    project: Path, memory: Callable[[], Memory], told: Callable[[Path], dict[str, Any]]
-) -> None:
-    assert at_once_to(told(project)) == {}
+DENIED = "Permission to use Bash has been denied."
+NOT_RECORDED: dict[str, Callable[[Path], dict[str, Any]]] = {
+    "looks": lambda folder: passed(folder, "ls -la && git status"),
+    "looks in vain": lambda folder: failed(folder, "grep -rn login src", "Exit code 1\n"),
+    "is recorded by hardwon run": lambda folder: passed(folder, "hardwon run -- make"),
+    "went to the background": lambda folder: passed(folder, "make", backgroundTaskId="b1"),
+    "was interrupted": lambda folder: passed(folder, "make", interrupted=True),
+    "was interrupted, as a failure": lambda folder: failed(folder, "make", is_interrupt=True),
+    "was not allowed": lambda folder: failed(folder, "make", DENIED),
+    "did not fail": lambda folder: failed(folder, "make", "Exit code 0"),
+    "differs": lambda folder: passed(folder, "make", returnCodeInterpretation="Files differ"),
+    "is another tool": lambda folder: passed(folder, "make") | {"tool_name": "Write"},
+    "has another shape": lambda folder: passed(folder, "make") | {"tool_response": 7},
+    "is empty": lambda folder: passed(folder, "  \n "),
+    "is another event": lambda folder: event("Stop", folder),
+}
+
+
+@pytest.mark.parametrize("told", NOT_RECORDED)
+def test_what_is_not_recorded(project: Path, memory: Callable[[], Memory], told: str) -> None:
+    assert at_once_to(NOT_RECORDED[told](project)) == {}
     assert kept(memory) == []
 
 
@@ -248,25 +200,14 @@ def test_tests_in_a_pipe_are_judged_by_what_they_print(
     project: Path, memory: Callable[[], Memory]
 ) -> None:
     command = "pytest -q 2>&1 | tail -5"
-    at_once_to(
-        passed(
-            project,
-            command,
-            "FAILED tests/test_a.py::test_b - AssertionError: no\n1 failed in 0.1s",
-        )
-    )
+    printed = "FAILED tests/test_a.py::test_b - AssertionError: no\n1 failed in 0.1s"
+    at_once_to(passed(project, command, printed))
     (record,) = kept(memory)
     assert (record.final_reward, record.metadata.source.type) == (0.0, "test_result")
     assert record.steps[0].observation.startswith("exit code 0 after 1.2 s\nFAILED")
     assert record.steps[0].ok is None, "the exit code is that of tail"
     for _ in range(3):
-        at_once_to(
-            passed(
-                project,
-                command,
-                "FAILED tests/test_a.py::test_b - AssertionError: no\n1 failed in 0.1s",
-            )
-        )
+        at_once_to(passed(project, command, printed))
     assert at_once_to(before(project, command), Manner("deny")) == {}, "tests are run again"
     warned = at_once_to(before(project, command) | {"session_id": "next"}, Manner("deny"))
     assert list(warned) == ["hookEventName", "additionalContext"]
@@ -280,15 +221,13 @@ def test_secrets_and_endless_output_are_not_kept(
 ) -> None:
     secret = "ghp_" + "a1B2c3D4e5" * 4
     output = f"GITHUB_TOKEN={secret}\n" + "line\n" * 100_000 + f"token {secret}"
-    done = said_to(failed(project, f"GITHUB_TOKEN={secret} make deploy", f"Exit code 2\n{output}"))
-    assert done.stderr == b""
+    told = failed(project, f"GITHUB_TOKEN={secret} make deploy", f"Exit code 2\n{output}")
+    assert said_to(told).stderr == ""
     (record,) = kept(memory)
     assert secret not in record.to_json()
     assert "[REDACTED" in record.to_json()
-    assert (
-        len(record.steps[0].observation)
-        < limits.FAILURE_HEAD_CHARS + limits.FAILURE_TAIL_CHARS + 200
-    )
+    ends = limits.FAILURE_HEAD_CHARS + limits.FAILURE_TAIL_CHARS
+    assert len(record.steps[0].observation) < ends + 200
 
 
 # --- what is said before a command ---
@@ -324,9 +263,8 @@ def test_a_prompt_gets_what_is_known_about_it_within_the_budget(
 ) -> None:
     with memory() as opened:
         for number in range(20):
-            opened.record_fact(
-                f"The checkout page times out when the tax service {number} is cold.", "decision"
-            )
+            late = f"The checkout page times out when the tax service {number} is cold."
+            opened.record_fact(late, "decision")
     told = event("UserPromptSubmit", project, prompt="why does the checkout page time out?")
     context = answer_to(told)["additionalContext"]
     assert context.startswith("<hardwon-memory ")
@@ -335,9 +273,8 @@ def test_a_prompt_gets_what_is_known_about_it_within_the_budget(
     assert answer_to(told) == {}  # not twice in one session
     short = answer_to(told | {"session_id": "b"}, "--budget", "80")["additionalContext"]
     assert len(short) < len(context)
-    for prompt in ("/clear", "  ", "zebra"):
-        assert at_once_to(event("UserPromptSubmit", project, prompt=prompt)) == {}
-    assert at_once_to(event("UserPromptSubmit", project)) == {}
+    for prompt in ({"prompt": "/clear"}, {"prompt": "  "}, {"prompt": "zebra"}, {}):
+        assert at_once_to(event("UserPromptSubmit", project, **prompt)) == {}
 
 
 # --- the memory ---
@@ -351,7 +288,6 @@ def test_no_memory_is_made_unless_that_was_said(project: Path, tmp_path: Path) -
         failed(project, "make"),
     ):
         assert answer_to(told) == {}
-    assert not list((project / ".hardwon").iterdir())
     assert answer_to(before(project, "make"), "--make-memory") == {}
     assert not list((project / ".hardwon").iterdir())
     assert answer_to(failed(project, "make"), "--make-memory") == {}
@@ -359,34 +295,30 @@ def test_no_memory_is_made_unless_that_was_said(project: Path, tmp_path: Path) -
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
     assert answer_to(failed(elsewhere, "make"), "--make-memory") == {}
-    assert (tmp_path / "data" / "hardwon" / "memory.db").exists()  # none upward: the user's own
+    assert (
+        tmp_path / "user-data" / "hardwon" / "memory.db"
+    ).exists()  # none upward: the user's own
 
 
 def test_a_memory_that_is_broken_or_busy_stops_nobody(
     project: Path, memory: Callable[[], Memory]
 ) -> None:
+    file = project / ".hardwon" / "memory.db"
     at_once_to(failed(project, "make"))
-    holder = apsw.Connection(str(project / ".hardwon" / "memory.db"))
-    holder.execute("BEGIN IMMEDIATE")
-    done = said_to(failed(project, "make"))
-    assert done.stdout == b""
-    assert done.stderr.startswith(b"hardwon: ")
-    # who only reads does not wait
-    assert answer_to(before(project, "make") | {"session_id": "another"})
-    holder.execute("ROLLBACK")
-    holder.close()
+    with closing(apsw.Connection(str(file))) as holder:
+        holder.execute("BEGIN IMMEDIATE")
+        done = said_to(failed(project, "make"))
+        assert done.stdout == ""
+        assert done.stderr.startswith("hardwon: ")
+        # who only reads does not wait
+        assert answer_to(before(project, "make") | {"session_id": "another"})
     assert len(kept(memory)) == 1
-    (project / ".hardwon" / "memory.db").write_bytes(
-        b"this is no database, but it is long enough to be taken for one" * 100
-    )
+    file.write_bytes(b"this is no database, but it is long enough to be taken for one" * 100)
     notices = []
-    for told in (
-        before(project, "make"),
-        failed(project, "make"),
-        event("UserPromptSubmit", project, prompt="why"),
-    ):
+    asked = event("UserPromptSubmit", project, prompt="why")
+    for told in (before(project, "make"), failed(project, "make"), asked):
         done = said_to(told)
-        assert done.stderr.startswith(b"hardwon: ")
+        assert done.stderr.startswith("hardwon: ")
         notices += [json.loads(done.stdout)] if done.stdout else []
     assert [list(each) for each in notices] == [["systemMessage"]]  # once a session, to the person
 
@@ -399,11 +331,8 @@ def test_a_memory_of_an_older_version_is_not_changed_in_a_hook(project: Path) ->
     content = path.read_bytes()
     done = said_to(failed(project, "make"))
     assert list(json.loads(done.stdout)) == ["systemMessage"]
-    assert b"was written by Hardwon 0.x" in done.stderr
+    assert "was written by Hardwon 0.x" in done.stderr
     assert path.read_bytes() == content
-
-
-# --- what nobody expects ---
 
 
 # --- into the settings and out again ---
@@ -412,12 +341,7 @@ FOREIGN = """{
     "permissions": {"allow": ["Bash(ls:*)"], "deny": []},
     "hooks": {
         "PreToolUse": [
-            {
-                "matcher": "Bash",
-                "hooks": [
-                    {"type": "command", "command": "check.sh"}
-                ]
-            }
+            {"matcher": "Bash", "hooks": [{"type": "command", "command": "check.sh"}]}
         ],
         "Setup": []
     },
@@ -439,18 +363,9 @@ def test_there_and_away_in_a_project_without_settings(project: Path) -> None:
     made = json.loads(written)["hooks"]
     assert list(made) == list(EVENTS)
     assert [groups[0].get("matcher") for groups in made.values()] == list(EVENTS.values())
-    assert made["PreToolUse"] == [
-        {
-            "matcher": "Bash|Edit|Write|MultiEdit|NotebookEdit",
-            "hooks": [
-                {
-                    "type": "command",
-                    "command": "hardwon hooks run claude-code || true",
-                    "timeout": 10,
-                }
-            ],
-        }
-    ]
+    run = {"type": "command", "command": "hardwon hooks run claude-code || true", "timeout": 10}
+    matcher = "Bash|Edit|Write|MultiEdit|NotebookEdit"
+    assert made["PreToolUse"] == [{"matcher": matcher, "hooks": [run]}]
     mask = os.umask(0)
     os.umask(mask)
     assert stat.S_IMODE(file.stat().st_mode) == 0o666 & ~mask  # others work on the project too
@@ -458,9 +373,9 @@ def test_there_and_away_in_a_project_without_settings(project: Path) -> None:
     hooks("install", "claude-code")
     assert (file.read_bytes(), file.stat().st_mtime_ns) == (written, stamp)
     assert not list(file.parent.glob(".*part"))
-    assert "not installed" in hooks("remove", "claude-code")
-    assert not file.parent.exists()
-    assert "not installed" in hooks("remove", "claude-code")
+    for _ in range(2):
+        assert "not installed" in hooks("remove", "claude-code")
+        assert not file.parent.exists()
 
 
 def test_what_others_set_stays(project: Path) -> None:
@@ -542,62 +457,35 @@ def test_the_installed_command_as_a_shell_runs_it(
     assert "cannot be found" not in hooks("install", "claude-code")
     made = json.loads((project / ".claude" / "settings.json").read_text())["hooks"]
 
-    def ran(told: dict[str, Any]) -> subprocess.CompletedProcess[str]:
+    def ran(told: dict[str, Any]) -> str:
         command = made[told["hook_event_name"]][0]["hooks"][0]["command"]
-        return subprocess.run(
-            ["/bin/sh", "-c", command],
-            input=json.dumps(told),
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        return run_program("/bin/sh", "-c", command, input=json.dumps(told)).stdout
 
-    assert (ran(failed(project, "make")).returncode, len(kept(memory))) == (0, 1)
-    warned = json.loads(ran(before(project, "make") | {"session_id": "next"}).stdout)
+    ran(failed(project, "make"))
+    assert len(kept(memory)) == 1
+    warned = json.loads(ran(before(project, "make") | {"session_id": "next"}))
     assert COMPILER in warned["hookSpecificOutput"]["additionalContext"]
     # to Claude Code that would mean: do not allow it
     ours.write_text("#!/bin/sh\necho wrong usage >&2\nexit 2\n")
-    assert ran(before(project, "make")).returncode == 0
+    ran(before(project, "make"))
     ours.unlink()
-    assert ran(before(project, "make")).returncode == 0
+    ran(before(project, "make"))
     assert "cannot be found" in hooks("status", "claude-code")
 
 
-JSON_VALUES = st.recursive(
-    st.none()
-    | st.booleans()
-    | st.integers(-(10**20), 10**20)
-    | st.floats(allow_nan=False, allow_infinity=False)
-    | st.text(max_size=8),
-    lambda inner: (
-        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3)
-    ),
-    max_leaves=6,
-)
-ENTRIES = (
-    st.fixed_dictionaries({"type": st.just("command"), "command": st.text(max_size=12)})
-    | JSON_VALUES
-)
-GROUPS = (
-    st.fixed_dictionaries(
-        {"hooks": st.lists(ENTRIES, max_size=3)}, optional={"matcher": st.text(max_size=5)}
-    )
-    | JSON_VALUES
-)
-FILES = st.dictionaries(
-    st.text(max_size=6).filter(lambda key: key != "hooks"), JSON_VALUES, max_size=4
-).flatmap(
-    lambda others: st.dictionaries(
-        st.sampled_from([*EVENTS, "x"]), st.lists(GROUPS, max_size=3), max_size=4
-    ).map(lambda found: others | ({"hooks": found} if found else {}))
+TEXTS = st.text(max_size=8)
+ENTRIES = st.fixed_dictionaries({"type": st.just("command"), "command": TEXTS}) | json_values
+HELD = {"hooks": st.lists(ENTRIES, max_size=3)}
+GROUPS = st.fixed_dictionaries(HELD, optional={"matcher": TEXTS}) | json_values
+OTHERS = st.dictionaries(TEXTS.filter(lambda key: key != "hooks"), json_values, max_size=4)
+FILES = st.builds(
+    lambda others, found: others | ({"hooks": found} if found else {}),
+    OTHERS,
+    st.dictionaries(st.sampled_from([*EVENTS, "x"]), st.lists(GROUPS, max_size=3), max_size=4),
 )
 
 
-@settings(
-    max_examples=examples(200),
-    deadline=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
-)
+@settings(max_examples=examples(200), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(FILES, st.sampled_from([None, 1, 2, 4, "\t"]), st.booleans(), st.sampled_from(list(LAYOUTS)))
 def test_whatever_the_settings_hold_comes_back(
     tmp_path: Path, held: dict[str, Any], indent: Any, ascii_only: bool, agent: str
@@ -610,11 +498,8 @@ def test_whatever_the_settings_hold_comes_back(
     text = json.dumps(held, indent=indent, ensure_ascii=ascii_only)
     file.write_bytes(text.encode(errors="surrogatepass" if ascii_only else "replace"))
     held = json.loads(file.read_bytes())
-    empty = {
-        event
-        for event, groups in held.get("hooks", {}).items()
-        if not groups and event in ours.layout.events
-    }
+    groups = held.get("hooks", {})
+    empty = {name for name in groups if not groups[name] and name in ours.layout.events}
     assert ours.install(command)
     assert all(each.command for each in ours.status())
     assert not ours.install(command)

@@ -23,6 +23,7 @@ from hardwon import Memory
 from hardwon.capture.transcripts import FORMATS, Format, take_in
 from hardwon.errors import PlaceError
 from hardwon.records.kinds import Trajectory
+from hook_calls import say
 
 SECRET = "ghp_" + "a1B2c3D4e5" * 4
 ERROR = "deploy: error: no region is set for the cluster"
@@ -44,94 +45,58 @@ Done = Sequence[tuple[str, int | None, str]]
 
 
 def claude_code(session: str, folder: str, prompt: str, ran: Done) -> str:
-    common = {
-        "isSidechain": False,
-        "userType": "external",
-        "cwd": folder,
-        "sessionId": session,
-        "version": "2.1.37",
-        "gitBranch": "main",
-    }
+    common = {"isSidechain": False, "userType": "external", "cwd": folder, "sessionId": session}
+    common |= {"version": "2.1.37", "gitBranch": "main"}
+    asked = {"role": "user", "content": prompt}
+    begun = {"type": "user", "uuid": "u0", "timestamp": "2026-10-01T08:00:00.000Z"}
     lines: list[dict[str, Any]] = [
         {"type": "summary", "summary": "A session", "leafUuid": "u9"},
-        {
-            **common,
-            "type": "user",
-            "message": {"role": "user", "content": prompt},
-            "uuid": "u0",
-            "timestamp": "2026-10-01T08:00:00.000Z",
-        },
+        {**common, **begun, "message": asked},
     ]
     for number, (command, code, output) in enumerate(ran):
-        use: dict[str, Any] = {
-            "type": "tool_use",
-            "id": f"toolu_{number}",
-            "name": "Bash",
-            "input": {"command": command, "description": "Do it"},
-        }
-        result = {
-            "type": "tool_result",
-            "tool_use_id": f"toolu_{number}",
-            "content": f"Exit code {code}\n{output}" if code else output,
-            "is_error": bool(code),
-        }
-        stored: Any = (
-            f"Error: Exit code {code}" if code else {"stdout": output, "interrupted": False}
-        )
-        if code is None:
+        use: dict[str, Any] = {"type": "tool_use", "id": f"toolu_{number}", "name": "Bash"}
+        use["input"] = {"command": command, "description": "Do it"}
+        result = {"type": "tool_result", "tool_use_id": f"toolu_{number}", "is_error": bool(code)}
+        result["content"] = f"Exit code {code}\n{output}" if code else output
+        stored: Any = {"stdout": output, "interrupted": False}
+        if code:
+            stored = f"Error: Exit code {code}"
+        elif code is None:
             use |= {"name": "Edit", "input": {"file_path": command, "new_string": output}}
             stored = {"filePath": command}
-        at = f"2026-10-01T08:00:{number:02}.000Z"
+        at = {**common, "timestamp": f"2026-10-01T08:00:{number:02}.000Z"}
+        said = {"role": "assistant", "content": [{"type": "text", "text": "I"}, use]}
+        answer = {"type": "user", "message": {"role": "user", "content": [result]}}
         lines += [
-            {
-                **common,
-                "type": "assistant",
-                "message": {"role": "assistant", "content": [{"type": "text", "text": "I"}, use]},
-                "timestamp": at,
-            },
-            {
-                **common,
-                "type": "user",
-                "message": {"role": "user", "content": [result]},
-                "toolUseResult": stored,
-                "timestamp": at,
-            },
+            {**at, "type": "assistant", "message": said},
+            {**at, **answer, "toolUseResult": stored},
         ]
     return "\n".join(map(json.dumps, lines)) + "\n"
 
 
 def codex(session: str, folder: str, prompt: str, ran: Done) -> str:
-    at = "2026-10-01T08:00:00.000Z"
-
     def line(kind: str, /, **payload: Any) -> dict[str, Any]:
-        return {"timestamp": at, "type": kind, "payload": payload}
+        return {"timestamp": "2026-10-01T08:00:00.000Z", "type": kind, "payload": payload}
 
-    about = "<environment_context><cwd>/x</cwd></environment_context>"
+    def item(kind: str, **payload: Any) -> dict[str, Any]:
+        return line("response_item", type=kind, **payload)
+
+    about = [
+        {"type": "input_text", "text": "<environment_context><cwd>/x</cwd></environment_context>"}
+    ]
     lines = [
         line("session_meta", id=session, cwd=folder, cli_version="0.144.5", git={"branch": "main"}),
-        line(
-            "response_item",
-            type="message",
-            role="user",
-            content=[{"type": "input_text", "text": about}],
-        ),
+        item("message", role="user", content=about),
         line("event_msg", type="user_message", message=prompt, kind="plain"),
         line("turn_context", cwd=folder, model="gpt-5-codex"),
     ]
     for number, (command, code, output) in enumerate(ran):
+        call = {"call_id": f"call_{number}"}
         if code is None:
             file = Path(command).relative_to(folder)
             patch = f"*** Begin Patch\n*** Update File: {file}\n@@\n+{output}\n*** End Patch"
-            call: dict[str, Any] = {"type": "custom_tool_call", "name": "apply_patch"}
-            lines += [
-                line("response_item", **call, input=patch, call_id=f"call_{number}"),
-                line(
-                    "response_item",
-                    type="custom_tool_call_output",
-                    call_id=f"call_{number}",
-                    output="Done!",
-                ),
-            ]
+            lines.append(item("custom_tool_call", name="apply_patch", input=patch, **call))
+            lines.append(item("custom_tool_call_output", output="Done!", **call))
             continue
         arguments: dict[str, Any] = {"command": ["bash", "-lc", command], "workdir": folder}
         told: str = json.dumps({"output": output, "metadata": {"exit_code": code}})
@@ -139,58 +104,30 @@ def codex(session: str, folder: str, prompt: str, ran: Done) -> str:
         if number % 2:  # as newer versions do
             name, arguments = "exec_command", {"cmd": command, "workdir": folder}
             told = f"Chunk ID: 1\nProcess exited with code {code}\nOutput:\n{output}"
-        lines += [
-            line(
-                "response_item",
-                type="function_call",
-                name=name,
-                arguments=json.dumps(arguments),
-                call_id=f"call_{number}",
-            ),
-            line(
-                "response_item", type="function_call_output", call_id=f"call_{number}", output=told
-            ),
-        ]
+        lines.append(item("function_call", name=name, arguments=json.dumps(arguments), **call))
+        lines.append(item("function_call_output", output=told, **call))
     return "\n".join(map(json.dumps, lines)) + "\n"
 
 
 def otlp(session: str, folder: str, prompt: str, ran: Done) -> str:
-    def attributes(**said: str) -> list[dict[str, Any]]:
-        return [
+    def span(number: int, name: str, **said: str) -> dict[str, Any]:
+        attributes = [
             {"key": f"gen_ai.{key.replace('__', '.')}", "value": {"stringValue": value}}
             for key, value in said.items()
         ]
+        at = {"traceId": "5b8e", "spanId": f"b{number}", "name": name, "attributes": attributes}
+        return {**at, "startTimeUnixNano": str(1790841600000000000 + number)}
 
+    about = {"conversation__id": session}
     asked = json.dumps([{"role": "user", "parts": [{"type": "text", "content": prompt}]}])
-    spans: list[dict[str, Any]] = [
-        {
-            "traceId": "5b8e",
-            "spanId": "a0",
-            "name": "invoke_agent shop",
-            "startTimeUnixNano": "1790841600000000000",
-            "attributes": attributes(
-                operation__name="invoke_agent", conversation__id=session, input__messages=asked
-            ),
-        }
-    ]
+    invoke = {"operation__name": "invoke_agent", "input__messages": asked}
+    spans = [span(0, "invoke_agent shop", **about, **invoke)]
     for number, (command, code, output) in enumerate(ran, 1):
         given = json.dumps({"command": command})
-        spans.append(
-            {
-                "traceId": "5b8e",
-                "spanId": f"b{number}",
-                "name": "execute_tool bash",
-                "startTimeUnixNano": str(1790841600000000000 + number),
-                "status": {"code": 2, "message": "it failed"} if code else {"code": 1},
-                "attributes": attributes(
-                    operation__name="execute_tool",
-                    conversation__id=session,
-                    tool__name="bash",
-                    tool__call__arguments=given,
-                    tool__call__result=output,
-                ),
-            }
-        )
+        call = {"operation__name": "execute_tool", "tool__name": "bash"}
+        call |= {"tool__call__arguments": given, "tool__call__result": output}
+        status = {"code": 2, "message": "it failed"} if code else {"code": 1}
+        spans.append(span(number, "execute_tool bash", **about, **call) | {"status": status})
     resource = {"attributes": [{"key": "service.name", "value": {"stringValue": "shop-agent"}}]}
     whole = {"resourceSpans": [{"resource": resource, "scopeSpans": [{"spans": spans}]}]}
     assert folder
@@ -198,10 +135,8 @@ def otlp(session: str, folder: str, prompt: str, ran: Done) -> str:
 
 
 WRITERS: dict[Format, Callable[[str, str, str, Done], str]] = {
-    "claude-code": claude_code,
-    "codex": codex,
-    "otlp": otlp,
-}
+    "claude-code": claude_code, "codex": codex, "otlp": otlp,
+}  # fmt: skip
 RAN: Done = [("make deploy", 2, ERROR), ("ls", 0, "a"), (FIX, 0, f"with the token {SECRET}")]
 
 
@@ -288,12 +223,9 @@ def test_only_sessions_of_this_repository(shop: Path, tmp_path: Path) -> None:
 
 
 def test_what_hooks_recorded_here_is_not_brought_in_again(shop: Path, tmp_path: Path) -> None:
-    from hardwon.capture.agents import Manner, respond
-
     for command, code, output in RAN:
-        told = {"event": "after", "session": "s0", "command": command, "exit_code": code}
-        respond("other", json.dumps(told | {"output": output}).encode(), {}, Manner())
-    respond("other", b'{"event": "end", "session": "s0"}', {}, Manner())
+        say("after", "s0", command=command, exit_code=code, output=output)
+    say("end", "s0")
     done = answered("import", "codex", str(written("codex", shop, tmp_path / "s", 2)))
     assert (done["recorded"], done["added"]) == (1, 1)
 
@@ -301,36 +233,28 @@ def test_what_hooks_recorded_here_is_not_brought_in_again(shop: Path, tmp_path: 
 def test_several_prompts_are_several_pieces_unless_something_is_left_failing(
     shop: Path, tmp_path: Path
 ) -> None:
-    first = claude_code("s", str(shop), "Build it", [("make build", 0, "")])
-    second = claude_code("s", str(shop), "Deploy it", RAN[:1]).replace("toolu_", "b_")
-    third = claude_code("s", str(shop), "Set the region", RAN[2:]).replace("toolu_", "c_")
-    (tmp_path / "one.jsonl").write_text(first + "not json\n[7]\n" + second + third)
-    done = answered("import", "claude-code", str(tmp_path / "one.jsonl"))
+    file = tmp_path / "one.jsonl"
+
+    def part(prompt: str, ran: Done, name: str) -> str:
+        return claude_code("s", str(shop), prompt, ran).replace("toolu_", name)
+
+    first = part("Build it", [("make build", 0, "")], "a_")
+    rest = part("Deploy it", RAN[:1], "b_") + part("Set the region", RAN[2:], "c_")
+    file.write_text(first + "not json\n[7]\n" + rest)
+    done = answered("import", "claude-code", str(file))
     assert (done["sessions"], done["read"], done["passed_over"]) == (1, 2, 2)
     with Memory() as memory:
         found = {each.task: each for each in memory.browse() if isinstance(each, Trajectory)}
-    assert {task: len(each.steps) for task, each in found.items()} == {
-        "Build it": 1,
-        "Deploy it": 2,
-    }
-    # it went on since
-    (tmp_path / "one.jsonl").write_text(
-        first + second + third + claude_code("s", str(shop), "/x", RAN[2:]).replace("toolu_", "d_")
-    )
-    again = answered("import", "claude-code", str(tmp_path / "one.jsonl"))
+    counts = {task: len(each.steps) for task, each in found.items()}
+    assert counts == {"Build it": 1, "Deploy it": 2}
+    file.write_text(first + rest + part("/x", RAN[2:], "d_"))  # it went on since
+    again = answered("import", "claude-code", str(file))
     assert (again["present"], again["changed"], again["added"]) == (1, 1, 0)
 
 
 def test_whatever_the_file_holds_nothing_breaks(shop: Path, tmp_path: Path) -> None:
-    odd: list[Any] = [
-        None,
-        7,
-        "x",
-        [],
-        {},
-        {"type": "user", "message": 7},
-        {"payload": {"type": "message"}},
-    ]
+    odd: list[Any] = [None, 7, "x", [], {}, {"type": "user", "message": 7}]
+    odd += [{"payload": {"type": "message"}}]
     odd += [{"type": "response_item", "payload": {"type": "function_call_output", "call_id": 3}}]
     odd += [{"resourceSpans": [{"scopeSpans": [{"spans": [7, {"attributes": [3]}]}]}, 7]}]
     content = [7, {"type": "tool_result"}, {"type": "tool_use", "id": [], "input": 3}]
