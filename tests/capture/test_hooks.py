@@ -20,6 +20,7 @@ from hardwon.errors import PlaceError
 from hardwon.outside.git import Repository, last_commit
 from hardwon.records.kinds import Record
 from little_projects import RIGHT, SOURCE, WRONG, Project, git
+from short import run_program
 
 TEST = "tests/test_calc.py::test_addition"
 REPORT = "E   assert -1 == 3\n\ntests/test_calc.py:5: AssertionError"
@@ -49,9 +50,8 @@ def own_hook(path: Path, text: str, mode: int = 0o755) -> None:
 
 def ran(memory: Memory, project: Project, *, passes: bool) -> list[str]:
     file = str(project.folder / "tests" / "test_calc.py")
-    return memory.tests.record(
-        [RanTest(TEST, not passes, "" if passes else REPORT, files=[file])]
-    ).verified
+    result = RanTest(TEST, not passes, "" if passes else REPORT, files=[file])
+    return memory.tests.record([result]).verified
 
 
 def repaired(project: Project, **envelope: Any) -> Record:
@@ -71,6 +71,13 @@ def status(project: Project, record: Record) -> str:
     return found.metadata.validation.status
 
 
+def commit_all(project: Project, *options: str) -> str:
+    """What git and its hooks print."""
+    git(project.folder, "add", "-A")
+    done = run_program("git", "commit", *(options or ("-q", "-m", "x")))
+    return done.stdout + done.stderr
+
+
 # --- there and away ---
 
 
@@ -84,14 +91,8 @@ def test_install_status_and_remove(project: Project) -> None:
     assert shlex.quote(sys.executable) in first
     assert "installed" in hooks("install", "git")
     assert hook.read_text() == first
-    told = {
-        "name": "post-commit",
-        "path": str(hook),
-        "state": "installed",
-        "chained": False,
-        "edited": False,
-    }
-    assert answered("hooks", "status", "git") == {"hooks": [told]}
+    told = {"name": "post-commit", "path": str(hook), "state": "installed", "chained": False}
+    assert answered("hooks", "status", "git") == {"hooks": [told | {"edited": False}]}
     assert subprocess.run(["sh", "-n", hook], check=False).returncode == 0
     assert "not installed" in hooks("remove")
     assert "not installed" in hooks("remove")
@@ -172,14 +173,9 @@ def test_lines_that_somebody_added_to_ours_are_kept(project: Project) -> None:
 def test_a_commit_publishes_what_led_to_it(project: Project) -> None:
     hooks("install")
     tried = repaired(project)
-    git(project.folder, "add", "-A")
-    done = subprocess.run(
-        ["git", "commit", "-m", "mend"], capture_output=True, text=True, check=True
-    )
+    printed = commit_all(project, "-m", "mend")
     made = git(project.folder, "rev-parse", "HEAD")
-    assert (
-        f"hardwon: 1 record published: their tests pass at {made[:12]}" in done.stdout + done.stderr
-    )
+    assert f"hardwon: 1 record published: their tests pass at {made[:12]}" in printed
     with project.memory() as memory:
         last = memory.audit(tried.id)[-1]
         kept = memory.get(tried.id)
@@ -187,9 +183,8 @@ def test_a_commit_publishes_what_led_to_it(project: Project) -> None:
     assert last.event is not None
     assert last.event.reason == f"commit {made}: {TEST}"
     assert kept is not None
-    assert str(kept.metadata.validation.verification_id).startswith(f"{TEST}@"), (
-        "the test stays who verified it"
-    )
+    verified_by = str(kept.metadata.validation.verification_id)
+    assert verified_by.startswith(f"{TEST}@"), "the test stays who verified it"
     git(project.folder, "commit", "-q", "--amend", "-m", "mend it")
     with project.memory() as memory:
         assert len(memory.audit(tried.id)) == 3, "created, verified, published: and no more"
@@ -224,9 +219,7 @@ def test_not_with_a_commit_that_has_nothing_to_do_with_it(project: Project) -> N
     project.write("README", "more words")
     git(project.folder, "add", "calc.py")
     git(project.folder, "commit", "-q", "--amend", "-m", "words and calc")
-    assert published(project) == [tried.id], (
-        "an amended commit replaces one that was made on the same parent"
-    )
+    assert published(project) == [tried.id], "it replaces one that was made on the same parent"
 
 
 def test_not_what_was_verified_before_or_elsewhere_or_by_somebody(project: Project) -> None:
@@ -234,9 +227,8 @@ def test_not_what_was_verified_before_or_elsewhere_or_by_somebody(project: Proje
     with project.memory() as memory:
         human = memory.record_fact("test_addition: checked by hand.", "solution")
         memory.verify(human.id, "human_approval")
-        elsewhere = memory.record_fact(
-            "test_addition: another line of work.", "solution", git_commit="f" * 40
-        )
+        text = "test_addition: another line of work."
+        elsewhere = memory.record_fact(text, "solution", git_commit="f" * 40)
         memory.verify(elsewhere.id, "test_runner", f"{TEST}@x")
         no_test = memory.record_fact("test_addition: says who?", "solution")
         memory.verify(no_test.id, "test_runner")
@@ -271,9 +263,8 @@ def test_in_a_linked_worktree(
     git(project.folder, "worktree", "add", "-q", "-b", "side", str(side))
     monkeypatch.chdir(side)
     hooks("install")
-    assert (project.folder / ".git" / "hooks" / "post-commit").exists(), (
-        "worktrees share their hooks"
-    )
+    shared = project.folder / ".git" / "hooks" / "post-commit"
+    assert shared.exists(), "worktrees share their hooks"
     project.folder = side
     tried = repaired(project)
     project.commit("mend")
@@ -289,17 +280,13 @@ def test_the_hook_is_silent_where_hardwon_is_gone(
     monkeypatch.setattr(sys, "executable", "/nowhere/python")
     git_hooks.install(project.folder / ".git" / "hooks")
     project.write("a.txt", "a")
-    git(project.folder, "add", "-A")
-    done = subprocess.run(
-        ["git", "commit", "-q", "-m", "x"], capture_output=True, text=True, check=False
-    )
-    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    assert commit_all(project) == ""
 
 
 def test_what_lies_in_the_checkout_is_never_imported(project: Project) -> None:
     hooks("install")
-    project.write("hardwon/__init__.py", "open('imported.txt', 'w')\n")
-    project.write("typer.py", "open('imported.txt', 'w')\n")
+    for name in ("hardwon/__init__.py", "typer.py"):
+        project.write(name, "open('imported.txt', 'w')\n")
     project.commit("traps")
     assert not (project.folder / "imported.txt").exists()
 
@@ -307,20 +294,13 @@ def test_what_lies_in_the_checkout_is_never_imported(project: Project) -> None:
 def test_a_hook_gives_up_when_the_memory_is_not_to_be_had(project: Project) -> None:
     hooks("install")
     tried = repaired(project)
-    git(project.folder, "add", "-A")
     with project.memory() as memory, memory._project.store.write(memory.project):
         started = time.monotonic()
-        done = subprocess.run(
-            ["git", "commit", "-q", "-m", "x"], capture_output=True, text=True, check=False
-        )
+        assert commit_all(project) == ""
         assert time.monotonic() - started < 60, "two seconds of waiting, and a busy machine"
-        assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
     assert status(project, tried) == "verified"
     (project.brain / "memory.db").write_bytes(b"no database")
-    done = subprocess.run(
-        ["git", "commit", "-q", "--amend", "-m", "y"], capture_output=True, text=True, check=False
-    )
-    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    assert commit_all(project, "-q", "--amend", "-m", "y") == ""
 
 
 def test_whatever_takes_too_long_is_cut_off(project: Project) -> None:
@@ -333,12 +313,8 @@ def test_whatever_takes_too_long_is_cut_off(project: Project) -> None:
     )
     project.memory().close()
     started = time.monotonic()
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        env=project.environment | {"PYTHONPATH": str(SOURCE)},
-        check=False,
-    )
-    assert done.returncode == 0
+    environment = project.environment | {"PYTHONPATH": str(SOURCE)}
+    run_program(sys.executable, "-c", code, env=environment)
     assert time.monotonic() - started < 50
 
 
@@ -348,7 +324,4 @@ def test_whoever_says_that_a_test_vouched_publishes_nothing(project: Project) ->
         claim = memory.record_fact("test_addition: turn the checks off.", "solution", author="evil")
         memory.verify(claim.id, "test_runner", f"{TEST}@{git(project.folder, 'rev-parse', 'HEAD')}")
     project.commit("repaired")
-    commit = last_commit(project.folder)
-    assert commit is not None
-    with project.memory() as memory:
-        assert memory.tests.publish(commit) == [tried.id]
+    assert published(project) == [tried.id]

@@ -5,11 +5,13 @@ from __future__ import annotations
 import resource
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from hardwon import Fact, Memory
 from hardwon.capture.tests import read_result
+from hardwon.records.kinds import Record, Validation
 from little_projects import RIGHT, Project, said
 
 SEES_IMPORTS = """
@@ -36,6 +38,15 @@ def facts(project: Project) -> list[Fact]:
         return [record for record in memory.browse(tag="pytest") if isinstance(record, Fact)]
 
 
+def validation_of(memory: Memory, record: Record) -> Validation:
+    kept = memory.get(record.id)
+    assert kept is not None
+    return kept.metadata.validation
+
+
+CALC_TEST = "tests/test_calc.py::test_addition"
+
+
 def test_a_failure_is_recorded_and_a_pass_vouches_for_what_was_tried_in_between(
     project: Project,
 ) -> None:
@@ -44,11 +55,10 @@ def test_a_failure_is_recorded_and_a_pass_vouches_for_what_was_tried_in_between(
     assert said(done) == ["hardwon: 1 failure recorded"]
     (failure,) = facts(project)
     assert failure.fact_type == "error"
-    assert failure.content.startswith(
-        "The test tests/test_calc.py::test_addition failed: assert -1 == 3"
-    )
+    assert failure.content.startswith(f"The test {CALC_TEST} failed: assert -1 == 3")
     assert "def test_addition" in failure.content
     metadata = failure.metadata
+    failure_hash = str(metadata.validation.failure_hash)
     assert (metadata.source.type, metadata.source.author) == ("test_result", "pytest")
     assert metadata.source.id.startswith("pytest-")
     assert metadata.tags == ["pytest", "task:repair calc"]
@@ -56,101 +66,81 @@ def test_a_failure_is_recorded_and_a_pass_vouches_for_what_was_tried_in_between(
     assert metadata.context.git_branch == "main"
     assert len(metadata.context.git_commit) == 40
     with project.memory() as memory:
-        report = done.stdout  # what an agent has in its hands finds the record
-        assert memory.recall(report, 1)[0].record.id == failure.id
-        assert memory.recall(str(metadata.validation.failure_hash), 1)[0].record.id == failure.id
+        # what an agent has in its hands finds the record
+        for asked in (done.stdout, failure_hash):
+            assert memory.recall(asked, 1)[0].record.id == failure.id
 
     assert said(project.pytest("-p", "hardwon")) == ["hardwon: 1 test failing as before"]
     assert len(facts(project)) == 1
 
+    logic: Any = {"tool": "code_interpreter", "error_type": "logic"}
+    worked = [{"action": "edit calc.py", "observation": "ok", "reward": 1.0}]
+    before, after = "Subtraction was meant to be addition.", "Operands are numbers."
     with project.memory() as memory:
-        wrong = memory.remember(
-            "test_addition: swapped the operands", "failure", "code_interpreter", error_type="logic"
-        )
+        wrong = memory.remember("test_addition: swapped the operands", "failure", **logic)
         other = memory.record_fact("The README lacks an example.", "solution")
     project.write("calc.py", RIGHT)
     with project.memory() as memory:
-        by_hash = memory.record_fact(
-            "Subtraction was meant to be addition.",
-            "solution",
-            failure_hash=str(metadata.validation.failure_hash),
-            author="one",
-            related_files=["calc.py"],
-        )
-        by_name = memory.record_trajectory(
-            "make test_addition pass",
-            [{"action": "edit calc.py", "observation": "ok", "reward": 1.0}],
-            1.0,
-            author="two",
-        )
-        by_file = memory.record_fact(
-            "Operands are numbers.", "decision", related_files=["tests/test_calc.py"]
-        )
+        told: Any = {"author": "one", "related_files": ["calc.py"]}
+        by_hash = memory.record_fact(before, "solution", failure_hash=failure_hash, **told)
+        by_name = memory.record_trajectory("make test_addition pass", worked, 1.0, author="two")
+        by_file = memory.record_fact(after, "decision", related_files=["tests/test_calc.py"])
     done = project.pytest("-p", "hardwon", "--lf")
     assert done.returncode == 0
     assert said(done) == ["hardwon: 1 test passing again, 3 records verified"]
     with project.memory() as memory:
         for attempt in (by_hash, by_name, by_file):
-            kept = memory.get(attempt.id)
-            assert kept is not None
-            validation = kept.metadata.validation
+            validation = validation_of(memory, attempt)
             assert (validation.status, validation.verified_by) == ("verified", "test_runner")
-            assert (
-                validation.verification_id
-                == f"tests/test_calc.py::test_addition@{metadata.context.git_commit}"
-            )
-        for unproven in (wrong.id, other.id):
-            kept = memory.get(unproven)
-            assert kept is not None
-            assert kept.metadata.validation.status == "hypothesis"
+            assert validation.verification_id == f"{CALC_TEST}@{metadata.context.git_commit}"
+        for unproven in (wrong, other):
+            assert validation_of(memory, unproven).status == "hypothesis"
         assert memory.tests.failing() == []
-        (hit,) = memory.recall(str(metadata.validation.failure_hash), 1, tag="pytest")
+        (hit,) = memory.recall(failure_hash, 1, tag="pytest")
         assert isinstance(hit.record, Fact)
-        assert hit.record.content.startswith(
-            "The test tests/test_calc.py::test_addition passes again at commit"
-        )
+        assert hit.record.content.startswith(f"The test {CALC_TEST} passes again at commit")
         assert memory.audit(failure.id)[-1].status == "archived"
         assert memory.doctor().ok
 
 
-def test_it_does_nothing_unless_it_is_asked_for(project: Project) -> None:
-    project.write("conftest.py", SEES_IMPORTS)
-    done = project.pytest()
-    assert loaded(done) == ["hardwon_pytest"], "autoloaded, and nothing else came with it"
-    assert done.returncode == 1
-    assert not project.brain.exists()
-    done = project.pytest("-p", "no:hardwon", more={"HARDWON_PYTEST": "1"})
-    assert loaded(done) == []
-    assert done.returncode == 1
-    assert not project.brain.exists()
-
-
 @pytest.mark.parametrize(
-    "way", ["option", "configuration", "environment", "addopts", "without autoload"]
+    ("options", "more", "expected"),
+    [
+        ([], {}, ["hardwon_pytest"]),  # autoloaded, and nothing else came with it
+        (["-p", "no:hardwon"], {"HARDWON_PYTEST": "1"}, []),
+    ],
 )
+def test_it_does_nothing_unless_it_is_asked_for(
+    project: Project, options: list[str], more: dict[str, str], expected: list[str]
+) -> None:
+    project.write("conftest.py", SEES_IMPORTS)
+    done = project.pytest(*options, more=more)
+    assert (loaded(done), done.returncode) == (expected, 1)
+    assert not project.brain.exists()
+
+
+WAYS: dict[str, tuple[str, list[str], dict[str, str]]] = {
+    "configuration": ("hardwon = true", [], {}),
+    "addopts": ("addopts = -p hardwon", [], {}),
+    "environment": ("", [], {"HARDWON_PYTEST": "on"}),
+    "without autoload": (
+        "",
+        [],
+        {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTEST_ADDOPTS": "-p hardwon"},
+    ),
+    "option": ("", ["--hardwon", "--hardwon-memory=elsewhere", "--hardwon-project=mine"], {}),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
 def test_each_way_to_ask_for_it(project: Project, way: str) -> None:
-    if way in ("configuration", "addopts"):
-        project.write(
-            "pytest.ini",
-            f"[pytest]\n{'hardwon = true' if way == 'configuration' else 'addopts = -p hardwon'}\n",
-        )
-    arguments = (
-        ["--hardwon", "--hardwon-memory=elsewhere", "--hardwon-project=mine"]
-        if way == "option"
-        else []
-    )
-    alone = (
-        {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTEST_ADDOPTS": "-p hardwon"}
-        if way == "without autoload"
-        else {}
-    )
-    done = project.pytest(
-        *arguments, more=alone | {"HARDWON_PYTEST": "on" if way == "environment" else "0"}
-    )
+    line, arguments, more = WAYS[way]
+    project.write("pytest.ini", f"[pytest]\n{line}\n")
+    done = project.pytest(*arguments, more={"HARDWON_PYTEST": "0"} | more)
     assert said(done) == ["hardwon: 1 failure recorded"]
     if way == "option":
         with Memory(project.folder / "elsewhere", "mine") as memory:
-            assert memory.tests.failing() == ["tests/test_calc.py::test_addition"]
+            assert memory.tests.failing() == [CALC_TEST]
     else:
         assert len(facts(project)) == 1
 
@@ -201,16 +191,13 @@ def test_whatever_can_fail_is_told_apart(project: Project) -> None:
     assert done.returncode == 1
     found = {result.test: fact for fact in facts(project) if (result := read_result(fact))}
     assert len(found) == 8
-    assert (
-        "failed in setup: RuntimeError: no such table"
-        in found["tests/test_many.py::test_in_setup"].content
-    )
-    assert (
-        "failed in teardown: OSError: cannot remove"
-        in found["tests/test_many.py::test_in_teardown"].content
-    )
-    assert "failed in collection: ModuleNotFoundError" in found["tests/test_unreadable.py"].content
-    assert "XPASS(strict)" in found["tests/test_many.py::test_unexpected"].content
+    for name, told in (
+        ("tests/test_many.py::test_in_setup", "failed in setup: RuntimeError: no such table"),
+        ("tests/test_many.py::test_in_teardown", "failed in teardown: OSError: cannot remove"),
+        ("tests/test_unreadable.py", "failed in collection: ModuleNotFoundError"),
+        ("tests/test_many.py::test_unexpected", "XPASS(strict)"),
+    ):
+        assert told in found[name].content
     assert sum("::test_parameters[" in name for name in found) == 3
     assert all(len(name) <= 150 for name in found)
     hashes = {found[name].metadata.validation.failure_hash for name in found}
@@ -233,19 +220,16 @@ def test_a_test_that_was_renamed_does_not_fail_for_ever(project: Project) -> Non
     project.write("calc.py", RIGHT)
     project.write("tests/test_two.py", TWO)
     assert said(project.pytest("-p", "hardwon")) == ["hardwon: 2 failures recorded"]
-    project.write(
-        "tests/test_two.py",
-        "import pytest\ndef test_new_name(): pass\ndef test_that_stays(): pass\n",
-    )
+    renamed = "import pytest\ndef test_new_name(): pass\ndef test_that_stays(): pass\n"
+    project.write("tests/test_two.py", renamed)
     with project.memory() as memory:
         tried = memory.record_fact("test_one_that_goes is gone.", "solution")
     assert said(project.pytest("-p", "hardwon", "-k", "stays")) == ["hardwon: 2 tests gone"]
     assert said(project.pytest("-p", "hardwon")) == []
     with project.memory() as memory:
         assert memory.tests.failing() == []
-        kept = memory.get(tried.id)
-        assert kept is not None
-        assert kept.metadata.validation.status == "hypothesis", "what is gone vouches for nothing"
+        status = validation_of(memory, tried).status
+        assert status == "hypothesis", "what is gone vouches for nothing"
         assert memory.doctor().ok
     project.write("tests/test_two.py", "def test_one_that_goes(): assert 0\n")
     assert said(project.pytest("-p", "hardwon")) == ["hardwon: 1 failure recorded"]
