@@ -73,7 +73,7 @@ def test_what_matters_first_comes_first(memory: Memory) -> None:
 
 
 def test_nothing_is_said_twice(memory: Memory) -> None:
-    late = {"description": "the answer took too long"}
+    late: dict[str, Any] = {"description": "the answer took too long"}
     for number in range(4):
         described = {**late, "test_prompt": f"prompt {number}", "model": f"m{number}"}
         fix(memory, "ollama pull x", worked=True, issue=described)
