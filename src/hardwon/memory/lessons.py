@@ -29,13 +29,14 @@ from hardwon.records.fields import from_us
 from hardwon.records.kinds import VOUCHED_STATUSES, AnyRecord, Decision, Trajectory
 from hardwon.runs.read import read_run
 from hardwon.runs.shapes import Run, Step
-from hardwon.runs.steps import key_of_action, sort_of_action, without_header
+from hardwon.runs.steps import key_of_action, sort_of_action
 from hardwon.search.likeness import find_terms, likeness
 from hardwon.search.terms import Filters
 from hardwon.store.query import TeachingRow, readable
 from hardwon.tell.failing import Past, say_cures, say_warning
 from hardwon.tell.situation import NO_SITUATION, Line, Situation
 from hardwon.text.failures import Failure, find_names, names_any, read_failure
+from hardwon.text.outcomes import strip_ending
 from hardwon.text.terms import same_action
 
 # The newest times that a failure was met tell enough, each author's by turns.
@@ -419,4 +420,4 @@ def _make_lesson(cure: Cure, exact: str, words: str) -> Lesson:
 
 def read_shown_failure(shown: str, action: str = "") -> Failure | None:
     """The failure that an output tells of; None where it tells nothing."""
-    return read_failure(without_header(shown), key_of_action(action) if action else "")
+    return read_failure(strip_ending(shown), key_of_action(action) if action else "")

@@ -27,9 +27,9 @@ _NAME: Final = re.compile(r"[A-Za-z_][\w.+-]{2,}")
 _NAMED_CHARS: Final = 600
 _NEXT_DEEDS: Final = 4
 # A run in which more is broken at once says little about the oldest of it, and would take long.
-_OPEN_MAX: Final = 40
+_OPEN_MAX: Final = 20
 # Whoever gave an attempt up does so soon.
-_STEPS_AFTER_MAX: Final = 100
+_STEPS_AFTER_MAX: Final = 40
 _JOINT: Final = re.compile(r"&&|;|\n")
 # What a line has only so that less is shown.
 _SHORTENING: Final = re.compile(r"\s*(?:2>&1|\|&?\s*(?:tail|head)\b[^|&;]*)")
@@ -343,10 +343,9 @@ def is_misspelled(words: Sequence[str], others: Sequence[str]) -> bool:
     one, other = differing[0]
     if abs(len(one) - len(other)) > 1 or min(len(one), len(other)) < 3:
         return False
-    start = next(
-        (at for at, pair in enumerate(zip(one, other, strict=False)) if pair[0] != pair[1]),
-        min(len(one), len(other)),
-    )
+    start = 0
+    while one[start : start + 1] == other[start : start + 1]:  # somewhere they differ
+        start += 1
     rest, other_rest = one[start:], other[start:]
     return (
         rest[1:] == other_rest[1:]

@@ -289,12 +289,6 @@ def is_script(key: str) -> bool:
     return runs_scripts(key.split("\n")[1]) if "\n" in key else False
 
 
-def without_header(observation: str) -> str:
-    """What a command printed, without the line that we put before it."""
-    header = HEADER.match(observation)
-    return observation[header.end() :] if header else observation
-
-
 def read_outcome(
     recorded: Recorded, *, looked: bool = False, exit_code_speaks: bool = True
 ) -> tuple[Outcome, str]:

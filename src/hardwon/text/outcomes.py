@@ -9,7 +9,7 @@ from typing import Final
 
 from hardwon import limits
 from hardwon.text.clean import clean_line
-from hardwon.text.failures import error_words, read_failure, shows_error
+from hardwon.text.failures import read_failure, shows_error
 
 # How an observation begins that we wrote ourselves.
 HEADER: Final = re.compile(
@@ -63,13 +63,6 @@ def reported_failure(observation: str) -> str:
     # what was killed had its say on something else
     tells = shows_error(output) if header["signal"] else output.strip()
     return output if tells else header.group().rstrip("\n")
-
-
-def failure_words(observation: str) -> str:
-    """The words of an observation that say what failed; "" where it tells nothing but how the
-    command ended.
-    """
-    return error_words(strip_ending(observation))
 
 
 def describe_failure(observation: str) -> str:

@@ -157,12 +157,6 @@ def only_looks(line: str) -> bool:
     return bool(commands) and all(map(looks, commands))
 
 
-def only_tests(line: str) -> bool:
-    """Whether a line does nothing but check, wherever that is."""
-    commands = [command for command in read_line(line) if command.program != "cd"]
-    return bool(commands) and all(map(checks, commands))
-
-
 def deletes_without_order(action: str, asked: str) -> bool:
     """Whether an action takes away what may not come back, where what was asked neither does so nor
     speaks of it.
