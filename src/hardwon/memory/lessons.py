@@ -79,8 +79,7 @@ class LessonFinder:
         """Why the action of a situation failed when it was taken last, and what helped; nothing
         where it did not.
         """
-        last = self.find_last_end(situation.action)
-        if last is None:
+        if (last := self.find_last_end(situation.action)) is None:
             return []
         step, record = last
         if step.failure is None:
