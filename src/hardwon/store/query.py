@@ -726,18 +726,31 @@ class Query(Reader):
         """
         if not any(hit.session for hit in hits):
             return []
-        where, bound = search_condition_of(self.dialect, project, filters)
-        known = [(hit.seq, session_key(hit.session)) for hit in hits if hit.session]
-        place = "(CAST({} AS bigint), {})".format
-        places = ", ".join(place(bound.add(seq), bound.add(key)) for seq, key in known)
-        other = "(SELECT {}(k.seq) FROM record_key k WHERE k.project_id = ?1 AND k.key = hit.key AND k.seq {} hit.seq)"
-        sql = (
-            f"WITH hit (seq, key) AS (VALUES {places}), near (hit, seq) AS (SELECT seq, "
-            f"{other.format('max', '<')} FROM hit UNION ALL SELECT seq, {other.format('min', '>')} FROM "
-            f"hit) SELECT near.hit, {found_columns(self.dialect)} FROM near {self.dialect.join} record r "
-            f"ON r.seq = near.seq {self.dialect.join} record_text ON record_text.seq = r.seq WHERE {where}"
-        )
-        return [(hit, found_of(row)) for hit, *row in self._select(sql, bound)]
+        with self.read(project) as session:
+            rolled_back = session.known is None or session.known.rolled_back
+            where, bound = search_condition_of(
+                self.dialect, project, filters, rolled_back=rolled_back
+            )
+            columns = session.known.columns if session.known else found_columns(self.dialect)
+            sessions = [session_key(hit.session) for hit in hits if hit.session]
+            of_hits = self.dialect.within(
+                "seq", bound.add(self.dialect.list_values([hit.seq for hit in hits]))
+            )
+            of_sessions = self.dialect.within("key", bound.add(self.dialect.list_values(sessions)))
+            other = (
+                "(SELECT {}(k.seq) FROM record_key k WHERE k.project_id = ?1 AND k.key = hit.key "
+                "AND k.seq {} hit.seq)"
+            )
+            sql = (
+                "WITH hit (seq, key) AS (SELECT seq, key FROM record_key WHERE project_id = ?1 AND "
+                f"{of_sessions} AND {of_hits}), near (hit, seq) AS (SELECT seq, "
+                f"{other.format('max', '<')} FROM hit UNION ALL SELECT seq, "
+                f"{other.format('min', '>')} FROM hit) SELECT near.hit, {columns} FROM near "
+                f"{self.dialect.join} record r ON r.seq = near.seq {self.dialect.join} record_text "
+                f"ON record_text.seq = r.seq WHERE {where}"
+            )
+            rows = session.select(sql, bound, often=True)
+        return [(hit, found_of(row)) for hit, *row in rows]
 
     def with_files(self, project: str, after_id: str, limit: int) -> list[Stored]:
         """Records that have related files, whatever their status, by id."""

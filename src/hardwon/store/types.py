@@ -39,10 +39,16 @@ class Session(ABC):
     connection: Any
     # Asked whether the transaction was kept, where the connection is lost in that moment.
     witness: Witness | None = None
+    # What a search in this transaction has asked about its project; None where none did.
+    known: Any = None
 
     @abstractmethod
-    def select(self, sql: str, values: Values = ()) -> list[tuple[Any, ...]]:
-        """All rows."""
+    def select(
+        self, sql: str, values: Values = (), *, often: bool = False
+    ) -> list[tuple[Any, ...]]:
+        """All rows. `often`: the statement takes long to plan and comes again and again, so that a
+        server is to keep it from its first time on.
+        """
 
     def column(self, sql: str, values: Values = ()) -> list[Any]:
         """The first value of every row."""

@@ -223,6 +223,7 @@ class PostgresSession(Session):
         self.transaction = ""
         self.undos: list[Callable[[], object]] = []
         self.witness = None
+        self.known = None
 
     @property
     def _connection(self) -> psycopg.Connection[Any]:
@@ -235,9 +236,6 @@ class PostgresSession(Session):
     def select(
         self, sql: str, values: Values = (), *, often: bool = False
     ) -> list[tuple[Any, ...]]:
-        """`often`: the statement takes long to plan and comes again and again, so that it is
-        prepared at its first time.
-        """
         return self._execute(sql, values, often).fetchall()
 
     def run(self, sql: str, values: Values = ()) -> int:

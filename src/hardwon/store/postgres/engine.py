@@ -10,7 +10,7 @@ everything else is done alone (`Store.write`).
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from hashlib import blake2b
@@ -54,6 +54,9 @@ _TERMS_ASKED_SHARE: Final = 8
 # In a project of hundreds of thousands its commonest terms then only order what its rarer ones
 # find.
 _TERM_ENTRIES_MAX: Final = 100_000
+
+# In a small project, to plan a search takes longer than to carry it out.
+_PLANNED_ONCE: Final = {"plan_cache_mode": "force_generic_plan"}
 
 # --- writer ---
 
@@ -323,16 +326,18 @@ class PostgresStore(Store):
                 self._extensions[project] = setup.find_vector_index(session, schema)
         return self._extensions[project]
 
-    def read(self, project: str) -> AbstractContextManager[PostgresSession]:
+    def read(
+        self, project: str, settings: Mapping[str, object] | None = None
+    ) -> AbstractContextManager[PostgresSession]:
         opened: tuple[str, PostgresSession] | None = getattr(self._together, "opened", None)
         if opened and opened[0] == project:
             return nullcontext(opened[1])
-        return self._link.reading(self._reach(project).schema)
+        return self._link.reading(self._reach(project).schema, settings)
 
     @contextmanager
     def together(self, project: str) -> Iterator[None]:
         before = getattr(self._together, "opened", None)
-        with self.read(project) as session:
+        with self.read(project, _PLANNED_ONCE) as session:
             self._together.opened = project, session
             try:
                 yield
@@ -369,13 +374,17 @@ class PostgresStore(Store):
 
     def _know(self, session: PostgresSession, project: str, terms: Sequence[str]) -> Known:  # noqa: ARG002
         counts = [tables.TEXTS_COUNTED, tables.WORDS_COUNTED]
-        known = dict(session.select(_KNOWN, (counts, list(terms)), often=True))
-        having = {term: known.get(f"term {term}", 0) for term in terms}
-        texts, words = (known.get(name, 0) for name in counts)
-        rolled_back = "rolled back" in known
-        columns = query.found_columns(POSTGRES, votes="voted" in known, rolled_back=rolled_back)
+        values = dict(session.select(_KNOWN, (counts, list(terms)), often=True))
+        having = {term: values.get(f"term {term}", 0) for term in terms}
+        texts, words = (values.get(name, 0) for name in counts)
+        rolled_back = "rolled back" in values
+        columns = query.found_columns(POSTGRES, votes="voted" in values, rolled_back=rolled_back)
         frequencies = bm25.Frequencies(texts, words, having)
-        return Known(frequencies, known["sources"], "vouched" in known, rolled_back, columns, {})
+        vouched = "vouched" in values
+        known = session.known = Known(
+            frequencies, values["sources"], vouched, rolled_back, columns, {}
+        )
+        return known
 
     def _match(self, *asked: Any) -> Callable[[Among], list[Scored]]:
         return _Search(*asked).best

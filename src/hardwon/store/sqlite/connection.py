@@ -77,7 +77,13 @@ class SqliteSession(Session):
         except apsw.Error:
             self.connection.close()
 
-    def select(self, sql: str, values: Values = ()) -> list[tuple[Any, ...]]:
+    def select(
+        self,
+        sql: str,
+        values: Values = (),
+        *,
+        often: bool = False,  # noqa: ARG002  # the driver keeps what it prepared by itself
+    ) -> list[tuple[Any, ...]]:
         return self.connection.execute(sql, values).fetchall()
 
     def run(self, sql: str, values: Values = ()) -> int:
