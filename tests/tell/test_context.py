@@ -460,6 +460,15 @@ def test_what_every_program_says_is_no_likeness(memory: Memory) -> None:
     assert all(line.startswith("a like error (fatal: refusing") for line in said(memory, asked))
 
 
+def test_that_both_failed_is_no_likeness(memory: Memory) -> None:
+    memory.record_fact("The invoice job runs at 3 every night from cron", "observation")
+    memory.record_fact("make deploy failed: REGION is not set", "solution")
+    text = str(memory.context("the invoice job fails"))
+    assert "every night" in text
+    assert "REGION" not in text
+    assert "REGION" in str(memory.context("what failed?"))
+
+
 def test_what_came_near_is_told_whole_where_there_is_room(memory: Memory) -> None:
     near = "find /srv/logs -name '*.log' -mtime +30 -print0 | xargs -0 gzip --best --verbose"
     memory.record_trajectory("compress the old logs of the shop", [{"action": near}], 0.67)

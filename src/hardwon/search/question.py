@@ -15,6 +15,7 @@ from collections.abc import Iterable, Mapping, Set
 from functools import cache, lru_cache
 from typing import Final
 
+from hardwon.text.failures import RE as FAILURES
 from hardwon.text.terms import ENGLISH, FORM, index_text
 from hardwon.text.terms_tables import SAME_MEANING
 
@@ -66,6 +67,8 @@ class Question:
         self._terms = frozenset(self.worth)
         self._others = {term: _others()[term] for term in self._terms & _others().keys()}
         self.telling = self._terms.union(*self._others.values())
+        # They say that something failed, and not what.
+        self._complaints = frozenset(filter(FAILURES.complaint.fullmatch, self._terms))
         self._whole = math.fsum(self.worth.values())
         self._alike: dict[str, float] = {}
         self._covered: dict[frozenset[str], float] = {}
@@ -105,12 +108,13 @@ class Question:
         return max(weighed, EVENLY * evenly, self._cover(shared, worth))
 
     def _common(self, words: Iterable[str]) -> Set[str]:
-        """The terms of the question that are among these, or have one of the same meaning there."""
+        """The terms of the question that are among these, or have one of the same meaning there. None
+        where they only say that something failed, and the question says more.
+        """
         telling = self.telling.intersection(words)
-        if not self._others:
-            return telling
         meant = {term for term, others in self._others.items() if not others.isdisjoint(telling)}
-        return self._terms & telling | meant
+        common = self._terms & telling | meant
+        return frozenset() if common <= self._complaints < self._terms else common
 
     def _add_worth(self, common: Set[str]) -> float:
         return math.fsum(map(self.worth.__getitem__, common))
