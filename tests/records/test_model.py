@@ -231,6 +231,8 @@ def test_unknown_fields_are_named() -> None:
         Episode.model_validate({"task_id": "t", "score": 0.5, "socre": 0.5})
     with pytest.raises(InvalidInputError, match=r"score is missing$"):
         Episode.model_validate({"task_id": "t"})
+    with pytest.raises(InvalidInputError, match="fact_type is missing; allowed: one of error, sol"):
+        Fact.model_validate({"content": "it is so"})
 
 
 def test_mistake_cards_have_the_defaults_and_cuts_of_training_memory() -> None:

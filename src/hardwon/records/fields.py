@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Annotated, Any, Final, Self, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Final, Self, TypeVar, get_args
 
 from pydantic import (
     AfterValidator,
@@ -529,12 +529,21 @@ def _validate(model: type, make: Callable[..., T], /, *args: Any, **fields: Any)
             _used.add(model)
             return made
     except ValidationError as error:
-        problems = read_problems(error)
+        problems = [_name_choices(model, problem) for problem in read_problems(error)]
         fields_named = {problem.field for problem in problems}
         data: Any = fields or (args[0] if args else None)
         more = model.find_more(data) if isinstance(data, Mapping) else ()  # type: ignore[attr-defined]  # all are Models
         problems += [problem for problem in more if problem.field not in fields_named]
         raise InvalidInputError(problems) from None
+
+
+def _name_choices(model: Any, problem: Problem) -> Problem:
+    """A problem, with the texts that are allowed where one of a few is missing."""
+    field = model.model_fields.get(problem.field)
+    choices = get_args(field.annotation) if field and problem.value == ABSENT else ()
+    if choices and all(isinstance(choice, str) for choice in choices):
+        return dataclasses.replace(problem, allowed=f"one of {', '.join(choices)}")
+    return problem
 
 
 _used: Final[set[type]] = set()
