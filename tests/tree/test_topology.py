@@ -51,34 +51,17 @@ def test_every_folder_counts_what_lies_below_it() -> None:
     root = make_branch(ROWS, "brain")
     found = dict(walk(root))
     assert (root.name, root.count, root.bytes) == ("brain", 100, 9450)
-    assert [branch.name for branch in root.branches] == [
-        "outcome=success",
-        "outcome=failure",
-        "outcome=learning",
-        "outcome=interaction",
-        "_intake",
-    ]
+    names = ("outcome=success", "outcome=failure", "outcome=learning", "outcome=interaction")
+    assert [branch.name for branch in root.branches] == [*names, "_intake"]
     assert found["outcome=success/tool=code_interpreter"].count == 45
     assert found["outcome=failure/tool=file_operation"] == Branch("tool=file_operation", 2, 200)
 
 
 def test_memories_may_lie_beside_folders_and_rows_of_one_folder_add_up() -> None:
-    root = make_branch(
-        [
-            FolderCount("", 2, 20),
-            FolderCount("a", 1, 5),
-            FolderCount("a/", 3, 7),
-            FolderCount("a//b", 1, 1),
-        ],
-        "x",
-    )
+    rows = (("", 2, 20), ("a", 1, 5), ("a/", 3, 7), ("a//b", 1, 1))
+    root = make_branch([FolderCount(*row) for row in rows], "x")
     assert root == Branch("x", 7, 33, (Branch("a", 5, 13, (Branch("b", 1, 1),)),))
     assert make_branch([], "empty") == Branch("empty", 0, 0)
-
-
-def test_folders_of_the_same_size_are_ordered_by_name() -> None:
-    root = make_branch([FolderCount(name, 1, 0) for name in "cab"], "x")
-    assert [branch.name for branch in root.branches] == ["a", "b", "c"]
 
 
 @given(FOLDERS)
@@ -87,11 +70,10 @@ def test_the_tree_loses_nothing(rows: list[FolderCount]) -> None:
     result = (root.count, root.bytes)
     assert result == (sum(row.count for row in rows), sum(row.bytes for row in rows))
     for _, branch in walk(root):
-        assert sum(inner.count for inner in branch.branches) <= branch.count
-        assert sum(inner.bytes for inner in branch.branches) <= branch.bytes
-        assert list(branch.branches) == sorted(
-            branch.branches, key=lambda inner: (-inner.count, inner.name)
-        )
+        inner = branch.branches
+        assert sum(each.count for each in inner) <= branch.count
+        assert sum(each.bytes for each in inner) <= branch.bytes
+        assert list(inner) == sorted(inner, key=lambda each: (-each.count, each.name))
     assert make_branch(reversed(rows), "x") == root
 
 
@@ -121,25 +103,22 @@ def test_hotspots_keep_to_their_share(rows: list[FolderCount], share: float) -> 
     root = make_branch(rows, "x")
     counted = dict(walk(root))
     spots = find_hotspots(root, share, limit=1000)
-    assert all(
-        share <= spot.share <= 1 and spot.count == counted[spot.path].count > 0 for spot in spots
-    )
+    for spot in spots:
+        assert share <= spot.share <= 1
+        assert spot.count == counted[spot.path].count > 0
+        assert spot.area.isprintable()
     assert len({spot.path for spot in spots}) == len(spots)
-    assert all(spot.area.isprintable() for spot in spots)
 
 
 def test_reflection() -> None:
     said = reflect_on(ROWS)
     assert (said.total, said.intake) == (100, 3)
-    result: Any = list(said.by_outcome.items())
-    assert result == [("success", 60), ("failure", 20), ("learning", 12), ("interaction", 5)]
-    result = list(said.by_tool.items())
-    assert result == [("code_interpreter", 63), ("web_search", 15), ("file_operation", 2)]
-    assert said.hotspots == [
-        ("code_interpreter/runtime", 12),
-        ("code_interpreter/syntax", 6),
-        ("file_operation", 2),
-    ]
+    outcomes: Any = list(said.by_outcome.items())
+    assert outcomes == [("success", 60), ("failure", 20), ("learning", 12), ("interaction", 5)]
+    tools = list(said.by_tool.items())
+    assert tools == [("code_interpreter", 63), ("web_search", 15), ("file_operation", 2)]
+    runtime, syntax = ("code_interpreter/runtime", 12), ("code_interpreter/syntax", 6)
+    assert said.hotspots == [runtime, syntax, ("file_operation", 2)]
     assert said.strengths[0] == ("code_interpreter/debug", 30)
     assert said.insights == [
         "60 of 80 attempts succeeded.",
@@ -148,6 +127,13 @@ def test_reflection() -> None:
         "3 memories wait in _intake: a required key is missing or a value is unknown.",
     ]
     assert said.recent == ()
+    odd = (("", 1), ("by hand", 2), ("team=red/outcome=failure/tool=", 3), ("outcome=failure", 4))
+    odd += (("outcome=", 5), ("severity=high/service=auth", 6))
+    odd += (("outcome=success/tool=a\x1b[2J\udc80", 7),)
+    said = reflect_on([FolderCount(path, count, 1) for path, count in odd])
+    assert (said.total, said.by_outcome) == (28, {"failure": 7, "success": 7})
+    assert said.hotspots == [(UNSORTED, 4), ("red/tool=", 3)]
+    assert said.strengths == [("a�[2J�", 7)]
 
 
 @each(
@@ -165,10 +151,8 @@ def test_reflection() -> None:
                 "1 memory waits in _intake: a required key is missing or a value is unknown.",
             ],
         ),
-        (
-            {f"outcome=failure/tool={tool}": 4 for tool in "abc"},  # none stands out
-            ["0 of 12 attempts succeeded."],
-        ),
+        # none stands out
+        ({f"outcome=failure/tool={tool}": 4 for tool in "abc"}, ["0 of 12 attempts succeeded."]),
         (
             {"outcome=success/tool=x": 399, "outcome=failure": 1},
             ["399 of 400 attempts succeeded.", "x has the most successes: 399 of 399."],
@@ -178,24 +162,6 @@ def test_reflection() -> None:
 def test_sentences_say_no_more_than_numbers(rows: dict[str, int], insights: list[str]) -> None:
     counts = [FolderCount(path, count, 1) for path, count in rows.items()]
     assert reflect_on(counts).insights == insights
-
-
-def test_odd_folders_count_under_their_own_names() -> None:
-    said = reflect_on(
-        [
-            FolderCount("", 1, 1),
-            FolderCount("by hand", 2, 1),
-            FolderCount("team=red/outcome=failure/tool=", 3, 1),
-            FolderCount("outcome=failure", 4, 1),
-            FolderCount("outcome=", 5, 1),
-            FolderCount("severity=high/service=auth", 6, 1),
-            FolderCount("outcome=success/tool=a\x1b[2J\udc80", 7, 1),
-        ]
-    )
-    assert said.total == 28
-    assert said.by_outcome == {"failure": 7, "success": 7}
-    assert said.hotspots == [(UNSORTED, 4), ("red/tool=", 3)]
-    assert said.strengths == [("a�[2J�", 7)]
 
 
 @given(FOLDERS)
