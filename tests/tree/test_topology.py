@@ -127,9 +127,9 @@ def test_reflection() -> None:
         "3 memories wait in _intake: a required key is missing or a value is unknown.",
     ]
     assert said.recent == ()
-    odd = (("", 1), ("by hand", 2), ("team=red/outcome=failure/tool=", 3), ("outcome=failure", 4))
-    odd += (("outcome=", 5), ("severity=high/service=auth", 6))
-    odd += (("outcome=success/tool=a\x1b[2J\udc80", 7),)
+    odd = [("", 1), ("by hand", 2), ("team=red/outcome=failure/tool=", 3), ("outcome=failure", 4)]
+    odd += [("outcome=", 5), ("severity=high/service=auth", 6)]
+    odd += [("outcome=success/tool=a\x1b[2J\udc80", 7)]
     said = reflect_on([FolderCount(path, count, 1) for path, count in odd])
     assert (said.total, said.by_outcome) == (28, {"failure": 7, "success": 7})
     assert said.hotspots == [(UNSORTED, 4), ("red/tool=", 3)]

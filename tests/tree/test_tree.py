@@ -31,12 +31,11 @@ from hardwon.tree.engine import MemoryEngine
 from hardwon.tree.files import TreeFiles
 from hardwon.tree.mirror import Mirror
 from processes import Child, Tell
+from short import run_program
 
 FAILURE: dict[str, Any] = {
-    "outcome": "failure",
-    "tool": "code_interpreter",
-    "error_type": "runtime",
-}
+    "outcome": "failure", "tool": "code_interpreter", "error_type": "runtime",
+}  # fmt: skip
 RUNTIME = "outcome=failure/tool=code_interpreter/error_type=runtime"
 LOGIC = "outcome=failure/tool=code_interpreter/error_type=logic"
 
@@ -68,6 +67,22 @@ def by_hand(*commands: str) -> None:
         subprocess.run(["bash", "-c", command], check=True)
 
 
+def end_without_a_word(engine: MemoryEngine) -> None:
+    """As a process that was killed: nothing is synced."""
+    engine.memory._project.listener = ProjectListener()
+    engine.close()
+
+
+def status(engine: MemoryEngine, record_id: str) -> str:
+    record = engine.memory.get(record_id)
+    assert record
+    return record.metadata.validation.status
+
+
+def cut_power(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hardwon.outside.files.boot_id", lambda: "another start of the machine")
+
+
 def check(engine: MemoryEngine) -> None:
     """Tree and memory agree, and so does everything that is derived."""
     found = {memory["_path"]: memory for memory in engine.recall()}
@@ -83,29 +98,17 @@ def check(engine: MemoryEngine) -> None:
 
 def test_a_file_that_was_added_is_a_memory(engine: MemoryEngine) -> None:
     engine.remember("first", **FAILURE)
-    write(
-        engine,
-        f"{RUNTIME}/mine.json",
-        content="Put there by hand",
-        metadata={"ticket": 9},
-        timestamp="2026-02-01T10:00:00Z",
-    )
-    write(
-        engine,
-        "outcome=learning/insight_type=fact/flat.json",
-        content="All keys side by side",
-        outcome="learning",
-        area="x",
-    )
+    mine: dict[str, Any] = {"metadata": {"ticket": 9}, "timestamp": "2026-02-01T10:00:00Z"}
+    write(engine, f"{RUNTIME}/mine.json", content="Put there by hand", **mine)
+    flat = {"content": "All keys side by side", "outcome": "learning", "area": "x"}
+    write(engine, "outcome=learning/insight_type=fact/flat.json", **flat)
     assert contents(engine) == ["All keys side by side", "Put there by hand", "first"]
     assert contents(engine, error_type="runtime", ticket=9) == ["Put there by hand"]
     assert contents(engine, area="x", insight_type="fact") == ["All keys side by side"]
     (record,) = [found for found in experiences(engine) if found.content == "Put there by hand"]
     assert record.metadata.context.timestamp == datetime(2026, 2, 1, 10, tzinfo=UTC)
     assert record.metadata.validation.status == "hypothesis"
-    assert (record.outcome, record.route) == ("failure", ("error_type", "runtime")), (
-        "its folder says so"
-    )
+    assert (record.outcome, record.route) == ("failure", ("error_type", "runtime"))
     assert engine.memory.odds(tool="code_interpreter").attempts == 2, "and it is learned from"
     check(engine)
 
@@ -126,9 +129,8 @@ def test_a_brain_made_by_others_is_taken_in(tmp_path: Path) -> None:
         check(engine)
     shutil.rmtree(tmp_path / "brain" / ".hardwon-memory")
     with MemoryEngine(tmp_path / "brain") as engine:
-        assert {record.id for record in engine.memory.browse()} == ids, (
-            "ids come from path and content"
-        )
+        again = {record.id for record in engine.memory.browse()}
+        assert again == ids, "ids come from path and content"
 
 
 def test_an_edit_supersedes(engine: MemoryEngine) -> None:
@@ -138,14 +140,11 @@ def test_an_edit_supersedes(engine: MemoryEngine) -> None:
     path.write_text(json.dumps({**said, "content": "It fails when the queue is full"}))
     assert contents(engine) == ["It fails when the queue is full"]
     (after,) = [record for record in engine.memory.browse() if record.id != before.id]
-    assert engine.memory.get(before.id).metadata.validation.status == "archived"  # type: ignore[union-attr]
-    (event,) = [life.event for life in engine.memory.audit(before.id) if life.kind == "superseded"]
-    assert event is not None
-    assert event.replaced_by == after.id
+    assert status(engine, before.id) == "archived"
+    assert engine.memory.care.links(before.id).replaced_by == after.id
     assert after.metadata.context.timestamp == before.metadata.context.timestamp
-    assert [hit.record.id for hit in engine.memory.recall("fails queue full Tuesdays")] == [
-        after.id
-    ]
+    (hit,) = engine.memory.recall("fails queue full Tuesdays")
+    assert hit.record.id == after.id
     check(engine)
 
 
@@ -189,18 +188,15 @@ def test_a_file_that_was_moved(engine: MemoryEngine) -> None:
     renamed = path.with_name("better_name.json")
     path.rename(renamed)
     assert [memory["_path"] for memory in engine.recall()] == [str(renamed)]
-    assert [found.id for found in engine.memory.browse()] == [record.id], (
-        "the same memory under another name"
-    )
+    (kept,) = engine.memory.browse()
+    assert kept.id == record.id, "the same memory under another name"
     elsewhere = Path(engine.root) / LOGIC / renamed.name
     elsewhere.parent.mkdir(parents=True)
     renamed.rename(elsewhere)
     assert contents(engine, error_type="runtime") == []
     (moved,) = engine.recall(error_type="logic")
-    assert moved["metadata"] == {"error_type": "logic"}, (
-        "where it was put says more than what it said before"
-    )
-    assert engine.memory.get(record.id).metadata.validation.status == "archived"  # type: ignore[union-attr]
+    assert moved["metadata"] == {"error_type": "logic"}, "its place says more than its text"
+    assert status(engine, record.id) == "archived"
     check(engine)
 
 
@@ -227,9 +223,8 @@ def test_unreadable_files_are_left_alone(
     with caplog.at_level(logging.WARNING):
         assert contents(engine) == ["Will be damaged"], "the memory itself is safe"
     left = engine.sync().left
-    assert left.keys() == {
-        f"{RUNTIME}/{name}" for name in (*bad, path.name, "pipe.json", "link.json")
-    }
+    names = (*bad, path.name, "pipe.json", "link.json")
+    assert left.keys() == {f"{RUNTIME}/{name}" for name in names}
     assert "is not JSON" in left[f"{RUNTIME}/broken.json"]
     assert "broken.json is left alone" in caplog.text
     assert {name: (path.parent / name).read_bytes() for name in bad} == bad
@@ -240,19 +235,9 @@ def test_unreadable_files_are_left_alone(
 
 
 def test_files_of_others_are_not_memories(engine: MemoryEngine) -> None:
-    root = Path(engine.root)
-    for name in (
-        "package.json",
-        "src/data.json",
-        ".git/x.json",
-        f"{RUNTIME}/.hidden.json",
-        f"{RUNTIME}/x.json.swp",
-        "a=b/~x.txt",
-    ):
-        (root / name).parent.mkdir(parents=True, exist_ok=True)
-        (root / name).write_text(
-            json.dumps({"content": "Not for us", "outcome": "failure", "tool": "unknown"})
-        )
+    hidden = (f"{RUNTIME}/.hidden.json", f"{RUNTIME}/x.json.swp", "a=b/~x.txt")
+    for name in ("package.json", "src/data.json", ".git/x.json", *hidden):
+        write(engine, name, content="Not for us", outcome="failure", tool="unknown")
     assert contents(engine) == []
     assert engine.sync().left == {}
 
@@ -260,33 +245,29 @@ def test_files_of_others_are_not_memories(engine: MemoryEngine) -> None:
 def test_from_a_second_process(engine: MemoryEngine) -> None:
     paths = [Path(engine.remember(f"number {number}", **FAILURE)) for number in range(5)]
     engine.sync()
+    new = '{"content": "number 6", "outcome": "failure", "tool": "unknown"}'
     by_hand(
         f"cd '{paths[0].parent}' && rm {paths[0].name} && sed -i 's/number 1/NUMBER ONE/' "
         f"{paths[1].name}",
         f"mkdir -p '{engine.root}/{LOGIC}' && mv '{paths[2]}' '{engine.root}/{LOGIC}/'",
         f"echo '{{' > '{paths[3]}'",
-        f"""echo '{{"content": "number 6", "outcome": "failure", "tool": "unknown"}}' > '{paths[0].parent}/new.json'""",
+        f"echo '{new}' > '{paths[0].parent}/new.json'",
     )
-    assert contents(engine) == ["NUMBER ONE", "number 2", "number 3", "number 4", "number 6"]
+    expected = ["NUMBER ONE", "number 2", "number 3", "number 4", "number 6"]
+    assert contents(engine) == expected
     assert contents(engine, error_type="logic") == ["number 2"]
 
     def work(tell: Tell) -> None:
         with MemoryEngine(engine.root) as other:
-            assert contents(other) == ["NUMBER ONE", "number 2", "number 3", "number 4", "number 6"]
+            assert contents(other) == expected
             other.remember("from the other process", **FAILURE)
             paths[4].write_text(json.dumps({"content": "edited over there"}))
             assert "edited over there" in contents(other)
             tell("x" * 36)
 
     assert Child.start(work).wait() == 0
-    assert contents(engine) == [
-        "NUMBER ONE",
-        "edited over there",
-        "from the other process",
-        "number 2",
-        "number 3",
-        "number 6",
-    ]
+    expected[3:4] = ["edited over there", "from the other process"]
+    assert contents(engine) == sorted(expected)
     assert len(engine.sync().left) == 1
 
 
@@ -297,23 +278,12 @@ def test_git_checkout_stash_and_pull(tmp_path: Path) -> None:
     root = tmp_path / "brain"
     git = f"git -C '{root}' -c user.name=a -c user.email=a@b -c init.defaultBranch=main"
     with MemoryEngine(root) as engine:
-        engine.remember_many(
-            [
-                {"content": f"memory {number}", **FAILURE, "summary": f"m{number}"}
-                for number in range(60)
-            ]
-        )
+        engine.remember_many([{"content": f"memory {n}", **FAILURE} for n in range(60)])
         everything = contents(engine)
         engine.memory.tokens.create("ci")
-        by_hand(
-            f"{git} init -q",
-            f"{git} add -A",
-            f"{git} commit -qm one",
-            f"{git} checkout -q --orphan bare",
-        )
-        listed = subprocess.run(
-            ["git", "-C", str(root), "ls-files"], capture_output=True, text=True, check=True
-        ).stdout
+        by_hand(f"{git} init -q", f"{git} add -A", f"{git} commit -qm one")
+        by_hand(f"{git} checkout -q --orphan bare")
+        listed = run_program("git", "-C", root, "ls-files").stdout
         assert (root / ".hardwon-memory" / "memory.tokens.db").exists()
         assert ".db" not in listed
         by_hand(f"{git} rm -rqf .", f"{git} commit -q --allow-empty -m empty")
@@ -352,9 +322,8 @@ def test_what_was_forgotten_is_not_brought_back_by_git(tmp_path: Path) -> None:
         by_hand(f"{git} checkout -q .")
         assert path.exists()
         assert contents(engine) == []
-        assert set(engine.sync().left.values()) == {
-            "was forgotten: remember it anew to have it back"
-        }
+        (reason,) = set(engine.sync().left.values())
+        assert reason == "was forgotten: remember it anew to have it back"
         assert engine.remember("The name of a patient", **FAILURE)
         assert contents(engine) == ["The name of a patient"]
 
@@ -373,23 +342,16 @@ def test_killed_again_and_again_nothing_is_lost(tmp_path: Path) -> None:
             number = 0
             while True:
                 number += 1
-                name = f"turn{turn:04}number{number:06}".ljust(36, "x")
-                if number % 7:
-                    engine.remember(f"content of {name}", **FAILURE, summary=name)
-                    tell(name)
+                count = 1 if number % 7 else 40
+                start = f"turn{turn:04}number{number:06}of"
+                names = [f"{start}{one:03}".ljust(36, "x") for one in range(count)]
+                made = [{"content": f"content of {name}", "summary": name} for name in names]
+                if count == 1:
+                    engine.remember(**made[0], **FAILURE)
                 else:
-                    names = [
-                        f"turn{turn:04}bulk{number:06}of{one:03}".ljust(36, "x")
-                        for one in range(40)
-                    ]
-                    engine.remember_many(
-                        [
-                            {"content": f"content of {name}", "summary": name, **FAILURE}
-                            for name in names
-                        ]
-                    )
-                    for name in names:
-                        tell(name)
+                    engine.remember_many([one | FAILURE for one in made])
+                for name in names:
+                    tell(name)
 
         child = Child.start(work)
         if turn % 4:  # one in four is killed whatever it has done by then
@@ -417,7 +379,10 @@ def test_a_power_cut_before_a_sync(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, damage: str
 ) -> None:
     root = tmp_path / "brain"
-    path, whole = unsettled(root)
+    engine = MemoryEngine(root)
+    path = Path(engine.remember("Acknowledged", **FAILURE))
+    end_without_a_word(engine)
+    whole = path.read_bytes()
     path.unlink()
     left = {
         "empty": b"",
@@ -428,7 +393,7 @@ def test_a_power_cut_before_a_sync(
     }
     if damage != "missing":
         path.write_bytes(left[damage])
-    monkeypatch.setattr("hardwon.outside.files.boot_id", lambda: "another start of the machine")
+    cut_power(monkeypatch)
     with MemoryEngine(root) as engine:
         assert contents(engine) == ["Acknowledged"]
         assert path.read_bytes() == whole
@@ -447,10 +412,9 @@ def test_a_power_cut_brings_back_a_part_of_a_file_that_was_removed(
         patch.setattr(Mirror, "_sync", lambda _: False)
         engine.memory.archive(next(engine.memory.browse()).id, "of no use")
     assert not path.exists()
-    engine.memory._project.listener = ProjectListener()  # nothing was synced
-    engine.close()
+    end_without_a_word(engine)
     path.write_bytes(left)
-    monkeypatch.setattr("hardwon.outside.files.boot_id", lambda: "another start of the machine")
+    cut_power(monkeypatch)
     with MemoryEngine(root) as engine:
         assert not path.exists()
         assert contents(engine) == []
@@ -460,51 +424,34 @@ def test_a_power_cut_brings_back_a_part_of_a_file_that_was_removed(
 def test_killed_between_database_and_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     root = tmp_path / "brain"
     engine = MemoryEngine(root)
+    wanted = [f"number {one}" for one in range(5)]
     with monkeypatch.context() as patch:
         patch.setattr(Mirror, "put", lambda *_: None)
-        paths = [
-            Path(path)
-            for path in engine.remember_many(
-                [{"content": f"number {one}", **FAILURE} for one in range(5)]
-            )
-        ]
-    paths[0].parent.mkdir(parents=True)
-    paths[0].write_bytes(b'{\n  "timestamp"')
-    engine.memory._project.listener = ProjectListener()  # as if killed
-    engine.close()
+        first, *_ = engine.remember_many([{"content": text, **FAILURE} for text in wanted])
+    Path(first).parent.mkdir(parents=True)
+    Path(first).write_bytes(b'{\n  "timestamp"')
+    end_without_a_word(engine)
     with MemoryEngine(root) as engine:
-        assert contents(engine) == [f"number {one}" for one in range(5)]
+        assert contents(engine) == wanted
         assert len(list(engine.memory.browse())) == 5, "what was half written is no edit"
         check(engine)
 
 
-def unsettled(root: Path) -> tuple[Path, bytes]:
-    """A memory of a process that ended without a word: its file is written, and not known to be on
-    disk.
-    """
-    engine = MemoryEngine(root)
-    path = Path(engine.remember("Acknowledged", **FAILURE))
-    engine.memory._project.listener = ProjectListener()
-    engine.close()
-    return path, path.read_bytes()
-
-
-@pytest.mark.parametrize("boot", ["", "another start of the machine"])
+@pytest.mark.parametrize("boot", [False, True])
 def test_what_people_do_before_it_counts(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, boot: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, boot: bool
 ) -> None:
     root = tmp_path / "brain"
     engine = MemoryEngine(root)
     edited, moved, removed = (Path(engine.remember(f"number {one}", **FAILURE)) for one in range(3))
-    engine.memory._project.listener = ProjectListener()  # the script ends without close
-    engine.close()
+    end_without_a_word(engine)
     edited.write_text(json.dumps({"content": "edited"}))
     os.utime(edited, (1_600_000_000, 1_600_000_000))
     target = root / LOGIC / moved.name
     target.parent.mkdir(parents=True)
     moved.rename(target)
     if boot:
-        monkeypatch.setattr("hardwon.outside.files.boot_id", lambda: boot)
+        cut_power(monkeypatch)
     else:
         removed.unlink()
     with MemoryEngine(root) as engine:
@@ -624,11 +571,7 @@ def test_what_was_forgotten_or_archived_stays_so_whatever_its_file_was(
         assert engine.forget(outcome="failure") == 1
         assert list(engine.memory.browse()) == []
     else:
-        (live,) = [
-            record
-            for record in experiences(engine)
-            if record.metadata.validation.status != "archived"
-        ]
+        (live,) = engine.memory.browse(status="hypothesis")
         engine.memory.archive(live.id, "not to be used")
     path.write_bytes(text)
     if how == "forget" or before in ("reformat", "rename"):
@@ -668,16 +611,14 @@ def test_what_a_person_superseded_is_not_brought_back_by_its_file(engine: Memory
     (old,) = engine.memory.browse()
     new = engine.memory.remember("The new way", "success", "conversation")
     with MemoryEngine(engine.root) as other:
-        listener, engine.memory._project.listener = (
-            engine.memory._project.listener,
-            ProjectListener(),
-        )
+        listener = engine.memory._project.listener
+        engine.memory._project.listener = ProjectListener()
         engine.memory.supersede(old.id, new.id, "better")
         assert contents(other) == ["The new way"]
         engine.memory._project.listener = listener
     path.write_bytes(text)
     assert contents(engine) == ["The new way"]
-    assert engine.memory.get(old.id).metadata.validation.status == "archived"  # type: ignore[union-attr]
+    assert status(engine, old.id) == "archived"
 
 
 def test_a_folder_that_cannot_be_looked_into_loses_nothing(
@@ -719,27 +660,16 @@ def test_a_look_that_fails_is_repeated(
 
 
 def test_recall_finds_by_whatever_it_shows(engine: MemoryEngine) -> None:
-    given: dict[str, Any] = {
-        "author": "bob",
-        "tags": ["old"],
-        "id": 5,
-        "ratio": 1.0,
-        "empty": "",
-        "kind": "x",
-        "none": [1, {"a": 2}],
-    }
+    given: dict[str, Any] = {"author": "bob", "tags": ["old"], "id": 5, "ratio": 1.0, "empty": ""}
+    given |= {"kind": "x", "none": [1, {"a": 2}]}
     engine.remember("With keys of all sorts", **FAILURE, **given)
     engine.remember("Another", **FAILURE)
     for name, value in given.items():
         assert contents(engine, **{name: value}) == ["With keys of all sorts"], name
     assert contents(engine, ratio=1, outcome="failure") == ["With keys of all sorts"]
     write(engine, "project=x/odd.json", content="Odd place", outcome="failure", tool="unknown")
-    write(
-        engine,
-        "outcome=failure/tool=code_interpreter/deep.json",
-        content="Half way",
-        error_type="logic",
-    )
+    half_way = "outcome=failure/tool=code_interpreter/deep.json"
+    write(engine, half_way, content="Half way", error_type="logic")
     write(engine, "outcome=learning/loose.json", content="No type")
     assert "Odd place" in contents(engine, outcome="failure")
     assert contents(engine, project="x") == ["Odd place"]
@@ -764,13 +694,11 @@ def test_secrets_in_others_files_are_told(
 
 
 def test_links_lead_nowhere(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    outside = tmp_path / "outside"
-    outside.mkdir()
-    (outside / "bait.json").write_text(
-        json.dumps({"content": "Not in the tree", "outcome": "failure", "tool": "unknown"})
-    )
-    root = tmp_path / "brain"
-    root.mkdir()
+    root, outside = tmp_path / "brain", tmp_path / "outside"
+    for folder in (root, outside):
+        folder.mkdir()
+    bait = {"content": "Not in the tree", "outcome": "failure", "tool": "unknown"}
+    (outside / "bait.json").write_text(json.dumps(bait))
     (root / "outcome=failure").symlink_to(outside)
     with MemoryEngine(root) as engine, caplog.at_level(logging.WARNING):
         assert contents(engine) == []
@@ -832,12 +760,8 @@ class TreeMachine(RuleBasedStateMachine):
 
     @rule(target=paths)
     def add(self) -> Path:
-        return write(
-            self.engine,
-            f"{RUNTIME}/own{self.number}.json",
-            content=self._said(),
-            timestamp="2026-01-01T00:00:00Z",
-        )
+        told = {"content": self._said(), "timestamp": "2026-01-01T00:00:00Z"}
+        return write(self.engine, f"{RUNTIME}/own{self.number}.json", **told)
 
     @rule(path=paths)
     def edit(self, path: Path) -> None:
