@@ -256,9 +256,6 @@ def test_no_cards_no_turns() -> None:
     assert rank_cards([], 0) == []
 
 
-BOOM = "ValueError: invalid literal for int() with base 10: 'x'"
-
-
 def trajectory(*steps: tuple[str, str, float], final: float = 1.0) -> Trajectory:
     made = [Step(action=step[0], observation=step[1], reward=step[2]) for step in steps]
     return Trajectory(task="t", steps=made, final_reward=final)

@@ -321,12 +321,3 @@ def test_only_the_ends_of_a_long_text_are_looked_at_and_long_values_are_not_kept
     assert not shows_error(f"{filling}{error}\n{filling}")
     assert len(error_core("ValueError: " + "very " * 1_000)) <= 300
     assert error_core(f"ValueError: bad value '{'x' * 900}'") == "valueerror: bad value <q>"
-
-
-# A row of any of these; _ is a space, ~ a line end, ^ an escape.
-HOSTILE = r"""
-    " ' ` . _ \ ~ : / a A 0 1_ a_ ~_ at_ error error:_ ~error:____ 'a_ \' ^[ ^] E___ ~E___a ~Caused_by:_x
-    ~Traceback_(most_recent_call_last):~ panicked_at_ ~FAILED_a::b_-_ ~---_FAIL:_ A.Error ~A. {"a": {"message":_" <q>,_
-    ~npm_ERR!_ ~●_a~ make:_***_[ ~npm_ERR!_a:_` exit_code_1_if_ :_permission_denied no_1_errors ~a_failed a.sh:_ ~ERROR_
-    http:// request_id tmpabcdefgh_ /tmp/ C:\ Jan_1 assert_ 12:00:00_ ~__" a-1 a=b_ [a[a]]_ INFO_ 00:1b: a_not_exist 1h 0x1
-"""

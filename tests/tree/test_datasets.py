@@ -26,7 +26,6 @@ from hardwon.tree.datasets.check import fingerprint, measure_shares
 from hardwon.tree.datasets.generate import DATASET_GENERATED_MAX, PAIRS_FROM, VALUES_FROM, plan
 from hardwon.tree.datasets.read import read
 
-ROOT = Path(__file__).parents[2]
 VAST = SIZES["vast"] if TORTURE else 12_500
 LOGIN = {
     "content": "Fixed the login form by trimming the e-mail address", "outcome": "success",
