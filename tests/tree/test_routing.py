@@ -64,8 +64,9 @@ hostile = st.sampled_from(HOSTILE) | st.text(st.characters(), max_size=80)
 def folded(name: str) -> set[str]:
     """What a file system that folds case or normalises Unicode may take a name for."""
     cases = {name, name.casefold(), name.upper(), name.lower()}
-    forms = ("NFC", "NFD", "NFKC")
-    return {unicodedata.normalize(form, text) for text in cases for form in forms} | cases
+    return cases.union(
+        unicodedata.normalize(form, text) for text in cases for form in ("NFC", "NFD", "NFKC")
+    )
 
 
 def is_harmless(component: str) -> bool:
