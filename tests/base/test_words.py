@@ -24,7 +24,7 @@ CODE_LINES_MAX = {
 
 TEST_LINES_MAX = 49_100
 
-CLEAN = """base records text runs search trust lessons tell capture adapters tree training surfaces outside""".split()
+CLEAN = """base records text runs search trust lessons tell capture adapters tree training surfaces outside memory""".split()
 """The rooms whose names were looked through."""
 
 VAGUE = {"each", "said", "told", "found", "given"}

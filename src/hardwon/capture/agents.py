@@ -37,7 +37,6 @@ from hardwon.capture.speaking import (
 )
 from hardwon.errors import BusyError
 from hardwon.memory import Memory
-from hardwon.memory.ahead import AheadFinder
 from hardwon.memory.lessons import LessonFinder
 from hardwon.memory.places import Settings, current_folder, memory_exists
 from hardwon.outside.files import repository_root
@@ -247,7 +246,7 @@ def _at_prompt(
         return None
     if manner.prompts and not session.kept.get("task"):
         session.kept["task"] = redact(prompt)[0][: limits.LESSON_CHARS_MAX]
-    finder = AheadFinder(memory._project)
+    finder = LessonFinder(memory._project)
     rules = finder.rules.tell_rules(Situation(prompt))
     ahead = finder.tell_ahead(Situation(prompt))
     new = [line for line in ahead if session.unsaid([(f"ahead {line.lesson.id}", line.ids)])]

@@ -479,7 +479,7 @@ class FixReading(RuleReading):
         """Earlier attempts at an issue or its like, successes first."""
         keys, most = signature_keys(issue), COMPARED_MAX
         hits = self._store.by_key(self.project, keys, Filters(), most)
-        exact = keep_kind(Fix, [hit.stored for hit in hits])
+        exact = keep_kind(Fix, hits)
         of_type = Filters(kind="fix", issue_type=issue.issue_type)
         model = self._newest(of_type.copy_with(model=issue.model), Fix)
 

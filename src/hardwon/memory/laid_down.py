@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import Final
@@ -11,11 +11,12 @@ from hardwon.lessons.keys import key_of_task
 from hardwon.lessons.lesson import Lesson, Verdict
 from hardwon.lessons.teaching import ANY_RULE, lesson_key, make_rule_id
 from hardwon.memory.project import Project
+from hardwon.memory.tallies import keep_kind
 from hardwon.records.kinds import VIA_IMPORT, VOUCHED_STATUSES, Trajectory
 from hardwon.runs.read import read_run
 from hardwon.search.likeness import Worth, find_terms, likeness
 from hardwon.search.terms import Filters
-from hardwon.store.query import TeachingRow, readable
+from hardwon.store.query import TeachingRow
 from hardwon.tell.rules import (
     LaidDown,
     choose_rules,
@@ -58,13 +59,15 @@ class RuleFinder:
         if is_task:
             runs = self._find_beginnings(situation.task, worth)
         chosen = choose_rules(self.known, situation, worth, runs)
-        return say_rules([one for one in chosen if holds(one, self.known, self._is_agent)])
+        return say_rules(self._drop_replaced(chosen))
 
     def list_rules(self) -> list[Lesson]:
         """The rules that hold, the newest first."""
-        return [
-            make_rule_lesson(one) for one in self.known if holds(one, self.known, self._is_agent)
-        ]
+        return list(map(make_rule_lesson, self._drop_replaced(self.known)))
+
+    def _drop_replaced(self, rules: Iterable[LaidDown]) -> list[LaidDown]:
+        """Those that hold."""
+        return [one for one in rules if holds(one, self.known, self._is_agent)]
 
     def find_rule(self, lesson_id: str) -> list[Lesson]:
         """The rule with this id, whatever people say of it; nothing where there is none."""
@@ -111,22 +114,18 @@ class RuleFinder:
         filters = Filters(kind="trajectory")
         hits = self._store.search(self._name, query_terms(task), filters, _TASKS_READ_MAX)
         rows = self._store.teachings_by_id(self._name, [hit.id for hit, _ in hits])
-        like = self._read_beginnings(
-            [
-                row
-                for row in rows
-                if likeness(terms, find_terms(row.teaching.task), worth) >= _LIKE_FROM
-            ]
-        )
+
+        def is_like(row: TeachingRow) -> bool:
+            """Whether it was done at a task that is worded much like this one."""
+            return likeness(terms, find_terms(row.teaching.task), worth) >= _LIKE_FROM
+
+        like = self._read_beginnings(list(filter(is_like, rows)))
         return like if len(like) >= _LIKE_MIN else []
 
     def _read_beginnings(self, rows: Sequence[TeachingRow]) -> list[list[str]]:
         records = self._store.get_many(self._name, [row.record_id for row in rows])
-        return [
-            find_beginning(read_run(record))
-            for record in readable(records)
-            if isinstance(record, Trajectory) and record.steps
-        ]
+        runs = keep_kind(Trajectory, records)
+        return [find_beginning(read_run(run)) for run in runs if run.steps]
 
 
 def _lay_down(times: Sequence[TeachingRow]) -> LaidDown:

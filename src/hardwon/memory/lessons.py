@@ -25,6 +25,7 @@ from hardwon.lessons.teaching import (
 from hardwon.lessons.transfer import carry_cures
 from hardwon.memory.laid_down import RuleFinder
 from hardwon.memory.project import Project
+from hardwon.memory.tallies import keep_kind
 from hardwon.records.fields import from_us
 from hardwon.records.kinds import VOUCHED_STATUSES, AnyRecord, Decision, Trajectory
 from hardwon.runs.read import read_run
@@ -32,8 +33,9 @@ from hardwon.runs.shapes import Run, Step
 from hardwon.runs.steps import key_of_action, sort_of_action
 from hardwon.search.likeness import find_terms, likeness
 from hardwon.search.terms import Filters
-from hardwon.store.query import TeachingRow, readable
-from hardwon.tell.failing import Past, say_cures, say_warning
+from hardwon.store.query import TeachingRow
+from hardwon.tell.ahead import Ahead, list_sorts, rank_failures, say_ahead
+from hardwon.tell.failing import Past, choose_cures, say_cures, say_warning
 from hardwon.tell.situation import NO_SITUATION, Line, Situation
 from hardwon.text.failures import Failure, find_names, names_any, read_failure
 from hardwon.text.outcomes import strip_ending
@@ -55,6 +57,13 @@ _MANY_SORTS: Final = 4
 # How likely what a person calls right is to help.
 _PERSONS_WORD: Final = 0.98
 _PLACES: Final[dict[Verdict, int]] = {"right": 0, "": 1, "wrong": 2}
+# Runs at a task that begins, and of each of so many sorts of commands, that are read for what lies ahead.
+_RUNS_AHEAD_MAX: Final = 20
+_SORTS_AHEAD_MAX: Final = 8
+_FAILURES_AHEAD_MAX: Final = 12
+
+# The times that a failure was met: the record that tells, and what became of it there.
+Times = list[tuple[TeachingRow, Met]]
 
 
 class LessonFinder:
@@ -89,6 +98,24 @@ class LessonFinder:
         past = Past(step.failure, share_passing(met), record.id, record.at_us)
         return say_warning(past, cures, situation)
 
+    def tell_ahead(self, situation: Situation) -> list[Line]:
+        """What runs like the one that begins met, with what made it go away; nothing where no run at
+        this task is known, or none met anything that has a cure.
+        """
+        return say_ahead(self._find_ahead(situation))
+
+    def _find_ahead(self, situation: Situation) -> Iterator[Ahead]:
+        def read(key: str) -> list[Teaching]:
+            rows = self._store.teachings(self._project.name, [key], _RUNS_AHEAD_MAX)
+            return [row.teaching for row in rows]
+
+        at_task = read(key_of_task(situation.task)) if situation.task.strip() else []
+        sorts = list_sorts(at_task)[:_SORTS_AHEAD_MAX]
+        by_sort = {sort: read(sort_key(sort)) for sort in sorts}
+        for exact, chance in rank_failures(at_task, by_sort)[:_FAILURES_AHEAD_MAX]:
+            if cures := choose_cures(self.find_cures(exact), situation):
+                yield Ahead(cures[0].situation, chance, cures[0])
+
     @cached_property
     def acts_alone(self) -> bool:
         """Whether a single source ever took any action here."""
@@ -117,7 +144,7 @@ class LessonFinder:
         """What helped against failures that are this one but for names, where the names of the one
         stand in the cure, so that those of the other can be put in their place.
         """
-        by_key: dict[str, list[tuple[TeachingRow, Met]]] = {}
+        by_key: dict[str, Times] = {}
         for row, met, _ in self.find_like(failure):
             by_key.setdefault(met.exact, []).append((row, met))
         known = [without_wrong(self.weigh(times, exact))[:1] for exact, times in by_key.items()]
@@ -215,16 +242,16 @@ class LessonFinder:
         """How an action ended when it was taken last, and the record that tells; None where it never
         was.
         """
-        found = self._store.by_key(self._project.name, [attempt_key(action)], Filters(), 1)
-        for record in readable(found):
-            if isinstance(record, Trajectory):
-                last = find_last(read_run(record), action)
-                return (last, record) if last else None
+        hits = self._store.by_key(self._project.name, [attempt_key(action)], Filters(), 1)
+        for record in keep_kind(Trajectory, hits):
+            last = find_last(read_run(record), action)
+            return (last, record) if last else None
         return None
 
     # How it is found.
 
-    def weigh(self, met: list[tuple[TeachingRow, Met]], exact: str) -> list[Lesson]:
+    def weigh(self, met: Times, exact: str) -> list[Lesson]:
+        """What was done about a failure, by the times that it was met, the likeliest to help first."""
         if not met:
             return []
         words, check = met[0][1].words, met[0][1].check
@@ -271,19 +298,13 @@ class LessonFinder:
         """What people said of these lessons. Between people, wrong stands until it is withdrawn."""
         if not lesson_ids or not self._is_judged:
             return {}
-        found = self._store.by_key(
-            self._project.name,
-            [verdict_key(lesson_id) for lesson_id in lesson_ids],
-            Filters(kind="decision"),
-            _VERDICTS_MAX,
-        )
+        name, keys = self._project.name, list(map(verdict_key, lesson_ids))
+        hits = self._store.by_key(name, keys, Filters(kind="decision"), _VERDICTS_MAX)
         verdicts: dict[str, Verdict] = {}
-        for decision in readable(found):
-            if not isinstance(decision, Decision) or not decision.in_effect:
-                continue
-            if decision.action == "wrong":
+        for decision in keep_kind(Decision, hits):
+            if decision.in_effect and decision.action == "wrong":
                 verdicts[decision.target] = "wrong"
-            elif decision.action == "right":
+            elif decision.in_effect and decision.action == "right":
                 verdicts.setdefault(decision.target, "right")
         return verdicts
 
@@ -305,14 +326,9 @@ class LessonFinder:
 
     def _teach_run(self, row: TeachingRow) -> Teaching:
         """What all the records of a run teach together."""
-        found = self._store.by_key(
-            self._project.name, [session_key(row.teaching.run_id)], Filters(), _RUN_RECORDS_MAX
-        )
-        parts = [
-            part
-            for part in readable(found)
-            if isinstance(part, Trajectory) and part.said_by == row.author
-        ]
+        keys = [session_key(row.teaching.run_id)]
+        hits = self._store.by_key(self._project.name, keys, Filters(), _RUN_RECORDS_MAX)
+        parts = [part for part in keep_kind(Trajectory, hits) if part.said_by == row.author]
         return teach_together(parts) if len(parts) > 1 else row.teaching
 
     def _ask_count(self, key: str) -> int:
@@ -359,6 +375,7 @@ def judge_lesson(lesson: Lesson, verdict: Verdict) -> Lesson:
 
 
 def without_wrong(lessons: Iterable[Lesson]) -> list[Lesson]:
+    """Those that nobody called wrong."""
     return [lesson for lesson in lessons if lesson.verdict != "wrong"]
 
 
@@ -371,9 +388,7 @@ def find_last(run: Run, action: str) -> Step | None:
     return None
 
 
-def _keep_tied(
-    met: list[tuple[TeachingRow, Met]], situation: Situation
-) -> list[tuple[TeachingRow, Met]]:
+def _keep_tied(met: Times, situation: Situation) -> Times:
     """The times that a failure was met. Where its words name nothing, and what shows it is of many
     sorts, they say little ("timed out"): then those alone that are of the same task, or were shown
     by the same sort of command.
@@ -394,7 +409,7 @@ def _leaves_open(teaching: Teaching, sort: str, key: str) -> bool:
     return any(met.cure is None and getattr(met, sort) == key for met in teaching.met)
 
 
-def share_passing(met: list[tuple[TeachingRow, Met]]) -> float:
+def share_passing(met: Times) -> float:
     """In which share of the times that it went away a failure did so by itself; 0 where it never
     did.
     """

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cache, partial
@@ -14,11 +15,12 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Self, TypedDict, Unpack
 
 from hardwon import limits
-from hardwon.errors import HardwonError, InvalidInputError, Problem, ask_foreign, log_warning
+from hardwon.errors import HardwonError, InvalidInputError, ask_foreign, log_warning
 from hardwon.lessons.actions import judge_steps
 from hardwon.memory.later import consolidate
 from hardwon.memory.project import Change, Group, Project, R, made_elsewhere
 from hardwon.memory.standing import refresh_status
+from hardwon.memory.tallies import keep_kind
 from hardwon.outside import files, git
 from hardwon.outside.locations import check_path
 from hardwon.records.fields import (
@@ -56,7 +58,7 @@ from hardwon.records.kinds import (
 )
 from hardwon.search.terms import Filters
 from hardwon.store.base import Writer
-from hardwon.store.query import readable, record_of
+from hardwon.store.query import record_of
 from hardwon.store.types import Stored
 from hardwon.text import entities
 from hardwon.text.sentences import fact_key, lint, repeats
@@ -148,10 +150,7 @@ class Recording(Group):
         sort of error where it names an exception. `keys` are what more there is to say of it
         (`task_type`, `error_type`, …), keys of your own, and the envelope's.
         """
-        envelope = {name: keys.pop(name) for name in ENVELOPE_KEYWORDS if name in keys}
-        for name in _NOT_EXTRA_KEYS:
-            allowed = "keys that no record has already"
-            check_that(name not in keys, name, keys.get(name), allowed)
+        envelope = _split_envelope(keys, "keys that no record has already")
         if isinstance(summary, str):
             # before it is made filename-safe: afterwards a secret would not be recognised
             summary = redact(summary)[0]
@@ -221,7 +220,6 @@ class Recording(Group):
         rules of the `task_id`; `mistake_cards` say what would have been right.
         """
         own = _find_own(locals(), "mistakes", "successes", "mistake_cards")
-        own["mistake_cards"] = _without_secrets(own["mistake_cards"])
         return self.record(make(self._project, Episode, own, envelope))
 
     def record_fix(
@@ -403,12 +401,8 @@ def record_many(project: Project, kind: Kind, many: Iterable[Mapping[str, Any]])
             allowed = (
                 "keywords, which a memory does not fill in itself: load and add take whole records"
             )
-            for name in _NOT_EXTRA_KEYS:
-                check_that(name not in own, name, own.get(name), allowed)
             own = {name: value for name, value in own.items() if value is not None}
-            envelope = {name: own.pop(name) for name in ENVELOPE_KEYWORDS if name in own}
-            if "mistake_cards" in own:
-                own["mistake_cards"] = _without_secrets(own["mistake_cards"])
+            envelope = _split_envelope(own, allowed)
             record = make(project, MODEL_OF_KIND[kind], own, envelope)
             made.append(_prepare(project, record) if isinstance(record, Fact) else record)
         except InvalidInputError as error:
@@ -428,34 +422,33 @@ def _find_own(arguments: Mapping[str, Any], *lists: str) -> dict[str, Any]:
     }
 
 
+def _split_envelope(own: dict[str, Any], allowed: str) -> dict[str, Any]:
+    """The envelope's keywords, taken out of a record's own. Others than are `allowed` are refused."""
+    for name in _NOT_EXTRA_KEYS:
+        check_that(name not in own, name, own.get(name), allowed)
+    return {name: own.pop(name) for name in ENVELOPE_KEYWORDS if name in own}
+
+
 def make(project: Project, kind: type[R], own: dict[str, Any], envelope: Mapping[str, Any]) -> R:
     """A record from what a caller says of it."""
-    at, problems = project.now(), list[Problem]()
+    at = project.now()
     data = {**own, "id": new_id(at)}
     if "recalled" in envelope:  # a context knows the ids of what it showed
         shown = list_items(getattr(envelope["recalled"], "ids", envelope["recalled"]))
         data["recalled"] = list(map(str, shown)) if isinstance(shown, list) else shown
-    try:
-        here = project.root, project.place.path, project.name
-        data["metadata"] = make_metadata(envelope, at, *here)
-    except InvalidInputError as error:
-        problems = error.problems
-    try:
-        made = kind.model_validate(data)
-    except InvalidInputError as error:  # whatever is wrong is told at once
-        raise InvalidInputError([*error.problems, *problems]) from None
-    if problems:
-        raise InvalidInputError(problems)
+    if isinstance(cards := own.get("mistake_cards"), list):
+        # before their texts are cut: what is left of a secret afterwards would not be recognised
+        clean = (redact_json(card)[0] if isinstance(card, dict) else card for card in cards)
+        data["mistake_cards"] = list(clean)
+    read_metadata = partial(
+        make_metadata, envelope, at, project.root, project.place.path, project.name
+    )
+    with suppress(InvalidInputError):
+        return kind.model_validate({**data, "metadata": read_metadata()})
+    # whatever is wrong is told at once
+    record, metadata = check_all(partial(kind.model_validate, data), read_metadata)
+    made: R = record.copy_with(metadata=metadata)
     return made
-
-
-def _without_secrets(cards: Any) -> Any:
-    """Mistake cards, before their evidence and lesson are cut: what is left of a secret afterwards
-    would not be recognised.
-    """
-    if not isinstance(cards, list):
-        return cards
-    return [redact_json(card)[0] if isinstance(card, dict) else card for card in cards]
 
 
 def make_metadata(
@@ -557,7 +550,7 @@ def _record_facts(project: Project, facts: Sequence[Fact]) -> list[Fact]:
     def work(change: Change) -> list[Fact]:
         kept: list[Fact] = []
         for fact, row in zip(facts, rows, strict=True):
-            first = _said_before(change.writer, fact)
+            first = _find_same(change.writer, fact)
             if first is None:
                 kept += change.append([fact], made_here=True, rows=[row])
                 change.embed([fact])
@@ -569,12 +562,12 @@ def _record_facts(project: Project, facts: Sequence[Fact]) -> list[Fact]:
     return project.carry_out(work)
 
 
-def _said_before(writer: Writer, fact: Fact) -> Fact | None:
+def _find_same(writer: Writer, fact: Fact) -> Fact | None:
     """The first fact that says the same, if the one who says it again has a say."""
     name = fact.project_id
     alike = writer.facts_with_key(name, fact_key(fact), _SAME_FACTS_MAX)
-    for first in readable(alike):
-        if isinstance(first, Fact) and repeats(_name_entities(first), fact):
+    for first in keep_kind(Fact, alike):
+        if repeats(_name_entities(first), fact):
             return None if fact.metadata.source.author in writer.rolled_back(name) else first
     return None
 
@@ -586,11 +579,8 @@ def _repeat(change: Change, first: Fact, again: Fact) -> None:
     reason = None if first.content == again.content else again.content
     by, known = again.metadata.source.author, change.writer.events_of(first.project_id, first.id)
     event = clean_event(change.event(first.id, "repeated", by, reason=reason))
-    repeated = [
-        earlier for earlier in known if (earlier.kind, earlier.by) == ("repeated", event.by)
-    ]
-    days = {earlier.at_us // limits.DAY_US for earlier in repeated}
-    if event.at_us // limits.DAY_US not in days:
+    new = event.kind, event.by, event.at_us // limits.DAY_US
+    if new not in {(one.kind, one.by, one.at_us // limits.DAY_US) for one in known}:
         change.writer.add_events(first.project_id, [event])
         if event.by != first.metadata.source.author:  # whose own word changes nothing
             refresh_status(change.writer, first.project_id, first.id)

@@ -87,7 +87,7 @@ class RuleReading(TallyReading):
         """
         keys, filters = [exact_key("adopted", origin)], Filters(kind="adopted")
         hits = self._store.by_key(self.project, keys, filters, limit)
-        return keep_kind(Adopted, [hit.stored for hit in hits])
+        return keep_kind(Adopted, hits)
 
     def _own_decisions(self, task_id: str | None) -> list[Decision]:
         """About the rules of this very task, in effect."""

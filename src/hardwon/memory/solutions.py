@@ -11,8 +11,7 @@ from typing import Final
 from hardwon.lessons.attempts import Attempt, find_own_place
 from hardwon.lessons.keys import key_of_task
 from hardwon.lessons.lesson import Lesson
-from hardwon.lessons.teaching import Met
-from hardwon.memory.lessons import ALIKE_FROM, LessonFinder, share_passing, without_wrong
+from hardwon.memory.lessons import ALIKE_FROM, LessonFinder, Times, share_passing, without_wrong
 from hardwon.records.fields import from_us
 from hardwon.records.kinds import Step
 from hardwon.runs.steps import sort_of_action
@@ -38,8 +37,6 @@ _NEAR_READ_MAX: Final = 8
 _MANY_SORTS: Final = 4
 # A name that a third of all records have is no tie.
 _RARE_FROM: Final = 1.1
-
-Times = list[tuple[TeachingRow, Met]]
 
 
 class SolutionFinder(LessonFinder):

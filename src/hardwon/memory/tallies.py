@@ -12,7 +12,7 @@ from hardwon.memory.project import Project, R
 from hardwon.records.kinds import AnyRecord
 from hardwon.search.terms import Filters
 from hardwon.store.query import readable
-from hardwon.store.types import Daily, Stored
+from hardwon.store.types import Daily, Found, Stored
 
 # Rules of one task that are compared with one another for near-duplicates, or earlier fixes with an
 # issue, the newest: the time grows with them, of rules with their square.
@@ -106,6 +106,6 @@ class TallyReading:
         return keep_kind(kind, self._store.page(self.project, filters, None, limit, trusted=True))
 
 
-def keep_kind(kind: type[R], stored: Iterable[Stored]) -> list[R]:
+def keep_kind(kind: type[R], stored: Iterable[Stored | Found]) -> list[R]:
     """Of the records that can be read, those of one kind."""
     return [record for record in readable(stored) if isinstance(record, kind)]
