@@ -201,7 +201,7 @@ class Asking(Group):
             query or "", task_id, given_issue, fixer, budget, counted, solved, explain
         )
         with self._project.store.together(self._project.name):
-            return context.Recaller(self._project).context(asked)
+            return context.Recaller(self._project, asked).compose()
 
     def advise(
         self,

@@ -24,6 +24,7 @@ from hardwon.memory.lessons import read_shown_failure
 from hardwon.memory.project import Project
 from hardwon.memory.rules import NEW_RULES_IN_CONTEXT_MAX
 from hardwon.memory.solutions import SolutionFinder
+from hardwon.memory.staleness import is_stale
 from hardwon.records.fields import Tabular, to_us
 from hardwon.records.kinds import (
     SOLVED_FROM,
@@ -222,26 +223,33 @@ class _Material(NamedTuple):
     alone: bool = True
 
 
-class Recaller(Finder):
-    """Everything that is told before an attempt, of one project."""
+# The records that were found, with how much of a question's words each has.
+Covered = Sequence[tuple[tuple[Ranked[Found], Found], float]]
 
-    def __init__(self, project: Project) -> None:
+
+class Recaller(Finder):
+    """Everything that is told before an attempt, of one project and for one request."""
+
+    def __init__(self, project: Project, request: ContextRequest) -> None:
         super().__init__(project)
         self._known = project.knowledge
         self._lessons = SolutionFinder(project)
+        self._request = request
 
-    def context(self, request: ContextRequest) -> Context:
+    def compose(self) -> Context:
         """The lines for a situation, chosen and fenced."""
-        material = self._gather(request) if request.asked.strip() else _Material()
+        request = self._request
+        material = self._gather() if request.asked.strip() else _Material()
         scopes = [("fix", request.issue), ("episode", request.task_id)]
         alone = material.alone and not any(
             self._known.has_many_sources(scope) for scope, asked in scopes if asked is not None
         )
+        material = material._replace(alone=alone)
         budget = Budget(request.budget - request.count(request.frame([])), request.count)
-        wording = Wording(request.asked, to_us(self._now()), budget.cost, request.count, alone)
-        rules = list(self._say_rules(request, alone=alone))
+        rules = list(self._say_rules(alone=alone))
         places = dict.fromkeys(SORTS, FIXES_IN_CONTEXT_MAX)
-        places[KNOWN] = _count_known(request.budget)
+        # of what is known, in sentences
+        places[KNOWN] = max(RULES_IN_CONTEXT_MAX, request.budget // _TOKENS_PER_KNOWN)
         unproven: list[Draft] = []
         if request.task_id is not None:
             active = sum(draft.sort == "rule" for draft in rules)
@@ -249,13 +257,13 @@ class Recaller(Finder):
             # How many lessons of each sort are shown of what is not borne out yet.
             places |= {"new rule": new, "new card": _CARDS_MAX}
             unproven = self._say_unproven(request.task_id, places, alone=alone)
-        drafts, first = self._order(request, material, wording, budget, rules, unproven)
+        drafts, first = self._order(material, budget, rules, unproven)
         is_alone = not (material.runs or material.known)
         pools = {} if is_alone else {_UNPROVEN: int(_UNPROVEN_SHARE_MAX * request.budget)}
         chosen = choose_lines(drafts, first, places, pools, budget)
-        context = self._compose(chosen, material, request)
+        context = self._compose(chosen, material)
         if not context.text:
-            context = replace(context, empty_reason=self._explain_empty(request, drafts))
+            context = replace(context, empty_reason=self._explain_empty(drafts))
         if not request.explain:
             return context
         left_out = (LeftOut(draft.text, draft.kind, reason) for draft, reason in budget.left_out)
@@ -263,49 +271,44 @@ class Recaller(Finder):
 
     # What is found.
 
-    def _gather(self, request: ContextRequest) -> _Material:
+    def _gather(self) -> _Material:
         """What there is about the question, the likest first."""
-        asked = request.asked
+        asked, is_report = self._request.asked, self._request.is_report
         # in one language: a word that is looked for by the stems of all would seem to be several
         terms = list(dict.fromkeys(index_text(asked).split()))[: limits.QUERY_TERMS_MAX]
         counted = self._store.frequencies(self._project, terms)
         question = Question(terms, counted.having, counted.texts)
-        found = self.find(asked, CANDIDATES, no_filters(), also=question.telling, spare=0)
-        covered = {one.id: question.cover(one.having) for _, one in found}
-        floor = ALIKE_REPORT_FROM if request.is_report else question.alike_from
-        runs = self._read_runs(request, question, found, covered)
-        hits, known = self._read_sentences(request, question, found, covered)
+        pairs = self.find(asked, CANDIDATES, no_filters(), also=question.telling, spare=0)
+        covered = [(pair, question.cover(pair[1].having)) for pair in pairs]
+        floor = ALIKE_REPORT_FROM if is_report else question.alike_from
+        runs = self._read_runs(question, covered)
+        hits, known = self._read_sentences(question, covered)
         best = max([*(run.alike for run in runs), *(one.relevance for one in known)], default=0.0)
-        cures = self._find_cures(request, runs)
+        cures = self._find_cures(runs)
         if best < floor and not cures:
             return _Material(question)
         # Whoever wrote down a sentence said little: beside what is about the question, a word of it
         # tells.
-        of_sentences = floor if request.is_report else ALIKE_OF_ONE_FROM
+        of_sentences = floor if is_report else ALIKE_OF_ONE_FROM
         known = [one for one in known if best >= floor and one.relevance >= of_sentences]
         runs = [run for run in runs if run.alike >= floor]
         # of what is about as relevant, what was said last may amend what was said before
         known.sort(key=lambda one: (one.stale, -round(one.relevance, 1), -one.record.at_us))
-        authors = {one.author for _, one in found} | {run.author for run in runs}
-        tasks = self._read_tasks(request, runs, question)
+        authors = {one.author for _, one in pairs} | {run.author for run in runs}
+        tasks = self._read_tasks(runs, question)
         alone = len(authors) < 2 and self._lessons.acts_alone
         return _Material(question, tasks, runs, known, hits, cures, alone)
 
-    def _read_runs(
-        self,
-        request: ContextRequest,
-        question: Question,
-        found: Sequence[tuple[Ranked[Found], Found]],
-        covered: Mapping[str, float],
-    ) -> list[PastRun]:
+    def _read_runs(self, question: Question, covered: Covered) -> list[PastRun]:
         """The runs at the very task, and those that were found, as far as they are about the question."""
-        best = max(covered.values(), default=0.0)
+        request = self._request
+        shares = {one.id: share for (_, one), share in covered}
+        least = max(shares.values(), default=0.0) * _READ_FROM
         most = min(CANDIDATES, _READ_MIN + request.budget // 100)
         ids = [
             one.id
-            for ranked, one in found
-            if one.kind in ("trajectory", "fix")
-            and (covered[one.id] >= best * _READ_FROM or "exact" in ranked.why)
+            for (ranked, one), share in covered
+            if one.kind in ("trajectory", "fix") and (share >= least or "exact" in ranked.why)
         ]
         rows = self._store.teachings_by_id(self._project, ids[:most])
         asked = spelled_alike(request.asked)
@@ -313,22 +316,21 @@ class Recaller(Finder):
         same = {task for task in tasks if task and _holds_task(asked, task)}
         keys = [key_of_task(tasks[task]) for task in sorted(same)]
         keys = keys or [key_of_task(part) for part in _list_parts(request.asked)]
-        at_task = self._store.teachings(self._project, keys, _RUNS_AT_TASK_MAX)
+        rows = [*self._store.teachings(self._project, keys, _RUNS_AT_TASK_MAX), *rows]
         runs: dict[str, PastRun] = {}
         failure = None
         if request.is_report:
             action, output = _split_report(request.asked)
             failure = read_shown_failure(output, action)
-        stale = self._find_stale([*at_task, *rows])
-        for row in [*at_task, *rows]:
+        stale = self._find_stale(rows)
+        for row in rows:
             teaching = row.teaching
             if row.record_id in runs or not (teaching.lasting or teaching.account.attempt):
                 continue
             task = spelled_alike(teaching.task)
-            alike = max(
-                self._weigh_run(teaching, question, failure, is_report=request.is_report),
-                0.0 if request.is_report else covered.get(row.record_id, 0.0),
-            )
+            alike = self._weigh_run(teaching, question, failure)
+            if not request.is_report:
+                alike = max(alike, shares.get(row.record_id, 0.0))
             is_same = task in same or _holds_task(asked, task)
             # the same command may have failed in another way
             if is_same and request.is_report and not alike and task in _list_actions(row):
@@ -345,16 +347,14 @@ class Recaller(Finder):
             )
         return sorted(runs.values(), key=lambda run: (-run.alike, -run.at_us, run.id))
 
-    def _weigh_run(
-        self, teaching: Teaching, question: Question, failure: Failure | None, *, is_report: bool
-    ) -> float:
+    def _weigh_run(self, teaching: Teaching, question: Question, failure: Failure | None) -> float:
         """How much a run is like the question: its task, or the very failure that is reported. The
         same command may fail in another way, and be no task.
         """
         task = teaching.task[:_COMPARED_CHARS_MAX]
         is_same = failure and any(met.exact == failure.exact for met in teaching.met)
         likeness = _SAME_FAILURE if is_same else 0.0
-        if is_report and teaching.met and "\n" not in task.strip():
+        if self._request.is_report and teaching.met and "\n" not in task.strip():
             return likeness
         return max(likeness, question.alike_to(task))
 
@@ -363,26 +363,21 @@ class Recaller(Finder):
         if not self._changes_of:
             return set()
         ids = [row.record_id for row in rows if row.teaching.cites_files]
-        return {
-            record.id
-            for record in readable(self._store.get_many(self._project, ids))
-            if any(change.stale for change in self._changes_of(record))
-        }
+        records = readable(self._store.get_many(self._project, ids))
+        return {record.id for record in records if is_stale(self._changes_of(record))}
 
     def _read_sentences(
-        self,
-        request: ContextRequest,
-        question: Question,
-        found: Sequence[tuple[Ranked[Found], Found]],
-        covered: Mapping[str, float],
+        self, question: Question, covered: Covered
     ) -> tuple[list[Hit], list[Known]]:
         """The facts, experiences and episodes that were found, those first that have most of the
         question, with how much each is about it.
         """
-        written = [pair for pair in found if pair[1].kind in ("experience", "fact", "episode")]
-        half = written[: _SENTENCES_MAX // 2]
-        rest = sorted(written[len(half) :], key=lambda pair: -covered[pair[1].id])
-        hits = self.read_hits([*half, *rest[: _SENTENCES_MAX - len(half)]])
+        kinds = ("experience", "fact", "episode")
+        written = [one for one in covered if one[0][1].kind in kinds]
+        shares = {one.id: share for (_, one), share in written}
+        half = _SENTENCES_MAX // 2
+        best = [*written[:half], *sorted(written[half:], key=lambda one: -one[1])]
+        hits = self.read_hits([pair for pair, _ in best[:_SENTENCES_MAX]])
         known = []
         for hit in hits:
             record, passage = hit.record, ""
@@ -390,21 +385,20 @@ class Recaller(Finder):
                 relevance, passage = weigh_text(record.content, question)
             else:
                 relevance = max(map(question.alike_to, _list_texts(record)), default=0.0)
-            if not request.is_report:
-                relevance = max(relevance, covered[record.id])
+            if not self._request.is_report:
+                relevance = max(relevance, shares[record.id])
             known.append(Known(record, min(relevance, NOT_THE_SAME), hit.stale, passage))
         return hits, known
 
-    def _read_tasks(
-        self, request: ContextRequest, runs: Sequence[PastRun], question: Question
-    ) -> list[Task]:
+    def _read_tasks(self, runs: Sequence[PastRun], question: Question) -> list[Task]:
         """The tasks of the runs, with what was counted of each way, what advice would warn of, and
         without what people called wrong.
         """
-        tasks = group_runs(runs, request.solved_from)
+        solved_from = self._request.solved_from
+        tasks = group_runs(runs, solved_from)
         levels = [way.level for task in tasks for way in task.ways if len(way.actions) == 1]
         counts: dict[Level, Any] = {}
-        if levels and request.solved_from == SOLVED_FROM:
+        if levels and solved_from == SOLVED_FROM:
             counts = self._store.counts_of_actions(self._project, levels[:_COUNTED_MAX])
         tasks = order_tasks(tasks, counts, question)
         ways = [way for task in tasks for way in task.ways]
@@ -433,11 +427,11 @@ class Recaller(Finder):
             return
         keys = [attempt_key(way.actions[0]) for way in by_action.values()]
         most = max(_ATTEMPTS_CHECKED, len(keys))
-        found = self._store.by_key(self._project, keys, no_filters(), most, in_turns=True)
+        hits = self._store.by_key(self._project, keys, no_filters(), most, in_turns=True)
         since = min((way.last_us if way.worked_last else 0) for way in by_action.values())
-        if all(one.at_us <= since and one.status not in VOUCHED_STATUSES for one in found):
+        if all(one.at_us <= since and one.status not in VOUCHED_STATUSES for one in hits):
             return  # nothing was done since that could speak against them
-        acts = [(record, list_actions(record)) for record in readable(found)]
+        acts = [(record, list_actions(record)) for record in readable(hits)]
         for action, way in by_action.items():
             attempts = [
                 attempt
@@ -448,77 +442,67 @@ class Recaller(Finder):
             if standing := find_standing(attempts):
                 way.warning = standing[-1].words
 
-    def _find_cures(self, request: ContextRequest, runs: Sequence[PastRun]) -> list[Lesson]:
+    def _find_cures(self, runs: Sequence[PastRun]) -> list[Lesson]:
         """What made the failure go away that is asked about, or that the newest run at this very task
         ended with; nothing where none is.
         """
         task = next((run.teaching.task for run in runs if run.same), "")
-        words = request.asked.replace(task, "").strip() if task else request.asked.strip()
+        words = self._request.asked.replace(task, "").strip()
         action, output = _split_report(words)
         failure = None
-        if request.is_report or shows_error(words):
+        if self._request.is_report or shows_error(words):
             failure = read_shown_failure(output, action)
         is_asked = failure is not None
         if failure is None:
             action, failure = "", _find_failure(runs, words)
         if failure is None:
             return []
-        situation = Situation(task or action, action, failure)
         cures = [
             replace(one, exact=one.exact or (not action and _say_the_same(one, failure)))
-            for one in self._lessons.find_solutions(situation)
+            for one in self._lessons.find_solutions(Situation(task or action, action, failure))
             if one.helped and one.kind == "cure"
         ]
-        return [one for one in cures if one.exact or (is_asked and one.p_helps >= _LIKELY_FROM)][
-            :_CURES_MAX
-        ]
+        likely = [one for one in cures if one.exact or (is_asked and one.p_helps >= _LIKELY_FROM)]
+        return likely[:_CURES_MAX]
 
     # What is said.
 
     def _order(
         self,
-        request: ContextRequest,
         material: _Material,
-        wording: Wording,
         budget: Budget,
         rules: Sequence[Draft],
         unproven: Sequence[Draft],
     ) -> tuple[list[Draft], list[Draft]]:
         """All that may be said, in the order of what helps most; and what is said first of all."""
+        request, tasks, alone = self._request, material.tasks, material.alone
+        wording = Wording(request.asked, to_us(self._now()), budget.cost, request.count, alone)
         banned = frozenset().union(*(draft.about for draft in rules if draft.sort == NOT_AGAIN))
-        tasks = material.tasks
         # what failed at the very task is no cure for it
         lost = {way.key for task in tasks if task.same for way in task.ways if not way.holds}
         cures = [one for one in material.cures if spelled_alike(one.action) not in lost]
-        settled = draft_cures(cures, alone=material.alone, now_us=wording.now_us)
+        settled = draft_cures(cures, alone=alone, now_us=wording.now_us)
         done = [draft for draft in say_tasks(tasks, wording) if banned.isdisjoint(draft.about)]
         same = [draft for draft in done if draft.relevance == 1]
-        like = sorted(
-            (draft for draft in done if draft.relevance != 1),
-            key=lambda draft: -(draft.relevance or 0.0),
-        )
+        like = [draft for draft in done if draft.relevance != 1]
+        like.sort(key=_by_relevance)
         like_first = [draft for draft in like if draft.kind == DONE][:_LIKE_FIRST]
         tokens_max = int(request.budget * _SENTENCE_SHARE)
-        known = list(
-            islice(
-                say_texts(material.known, tokens_max, budget, alone=material.alone), _SENTENCES_MAX
-            )
-        )
+        sentences = say_texts(material.known, tokens_max, budget, alone=alone)
+        known = list(islice(sentences, _SENTENCES_MAX))
         findings = None
         if material.question and material.runs:
-            findings = say_findings(
-                material.runs, material.question, budget.cost, alone=material.alone
-            )
+            findings = say_findings(material.runs, material.question, budget.cost, alone=alone)
         # what solved the very task is worth more than what settled a failure, and that than failures
         solved = int(bool(same) and same[0].kind == DONE)
         done_first = [*same[:solved], *settled, *same[solved:]]
         first = [*rules, *done_first] if request.issue else [*done_first, *rules]
-        files = list(islice(say_files(tasks, wording), _FILE_LINES_MAX))
-        about = sorted((*like_first, *known), key=lambda draft: -(draft.relevance or 0.0))
+        files = islice(say_files(tasks, wording), _FILE_LINES_MAX)
+        about = sorted((*like_first, *known), key=_by_relevance)
         drafts = [*first, *unproven, *files, *about]
         drafts += [findings] if findings else []
         drafts += [draft for draft in like if draft not in like_first]
-        drafts += self._say_rules_of_like(material, request.task_id, drafts)
+        drafts += self._say_rules_of_like(material, drafts)
         if not drafts and material.question:
             drafts = say_failed_once(tasks, material.question, wording)
         # Rules do not crowd out what was said last, nor what worked what did not, nor failures what
@@ -530,15 +514,12 @@ class Recaller(Finder):
             if all_failed and (draft.relevance or 0) >= NEARLY_THE_SAME
         ]
         warnings = [draft for draft in rules if draft.sort == NOT_AGAIN]
-        must = [
-            draft
-            for draft in (*unproven[:1], *warnings[:1], *nearly)
-            if budget.cost(draft.text) <= budget.left // 2
-        ]
-        return drafts, must
+        must = (*unproven[:1], *warnings[:1], *nearly)
+        return drafts, [one for one in must if budget.cost(one.text) <= budget.left // 2]
 
-    def _say_rules(self, request: ContextRequest, *, alone: bool) -> Iterator[Draft]:
+    def _say_rules(self, *, alone: bool) -> Iterator[Draft]:
         """Rules of the task, how its episodes went, and what was done about the issue."""
+        request = self._request
         if request.task_id is not None:
             for rule in self._known.rules(request.task_id, "active", RULES_IN_CONTEXT_MAX):
                 yield say_rule(rule, alone=alone)
@@ -549,18 +530,17 @@ class Recaller(Finder):
             tokens_max = int(_HISTORY_SHARE_MAX * request.budget)
             yield from say_fixes(self._known, request.issue, request.fixer, tokens_max, alone=alone)
 
-    def _say_rules_of_like(
-        self, material: _Material, task_id: str | None, drafts: Sequence[Draft]
-    ) -> Iterator[Draft]:
+    def _say_rules_of_like(self, material: _Material, drafts: Sequence[Draft]) -> Iterator[Draft]:
         """Rules of the tasks whose episodes are about the question, where they say more than what is
         said already.
         """
         records = (one.record for one in material.known)
         tasks = dict.fromkeys(one.task_id for one in records if isinstance(one, Episode))
+        tasks.pop(self._request.task_id or "", None)
         if not tasks:
             return
         words_said = set(index_text(" ".join(draft.text for draft in drafts)).split())
-        for task in islice((task for task in tasks if task != task_id), _LIKE_TASKS_MAX):
+        for task in islice(tasks, _LIKE_TASKS_MAX):
             for rule in self._known.rules(task, "active", _RULES_OF_LIKE_MAX):
                 words = set(index_text(rule.text).split())
                 if rule.task_id and len(words & words_said) <= _SAID_SHARE * len(words):
@@ -584,18 +564,18 @@ class Recaller(Finder):
         drafts.sort(key=lambda draft: draft.only_claimed)
         episode = self._known.last_episode(task_id)
         if episode:
-            unsaid = self._known.unjudged(episode, new[: places["new rule"]])
+            unsaid = self._known.list_doubtful(episode, new[: places["new rule"]])
             text = "; ".join(unsaid) or episode.trajectory_summary
             if text and OUR_FENCE not in text:
-                changes = self._changes_of(episode) if self._changes_of else ()
-                stale = any(change.stale for change in changes)
+                stale = is_stale(self._changes_of(episode) if self._changes_of else ())
                 borne_out = sum(not draft.only_claimed for draft in drafts)
                 place = len(drafts) if stale else 0 if unsaid else borne_out
                 drafts.insert(place, say_episode(episode, text, stale=stale, alone=alone))
         return [draft._replace(sort=f"new {draft.sort}", pool=_UNPROVEN) for draft in drafts]
 
-    def _explain_empty(self, request: ContextRequest, drafts: Sequence[Draft]) -> str:
+    def _explain_empty(self, drafts: Sequence[Draft]) -> str:
         """Why nothing is said."""
+        request = self._request
         if drafts:
             return f"the budget of {request.budget} tokens is too small for any line"
         if not request.asked.strip() and request.task_id is None and request.issue is None:
@@ -604,16 +584,15 @@ class Recaller(Finder):
             return "nothing is recorded yet"
         return "nothing that is recorded is about this"
 
-    def _compose(
-        self, chosen: Sequence[Draft], material: _Material, request: ContextRequest
-    ) -> Context:
+    def _compose(self, chosen: Sequence[Draft], material: _Material) -> Context:
         """The text, counted as it is handed out; lines go from the end until it fits. Its hits are
         what is behind the lines.
         """
-        kept = list(chosen)
+        request, kept = self._request, list(chosen)
         is_page = request.budget >= _PAGE_TOKENS and len(kept) >= _PAGE_LINES_MIN
         if is_page:
             kept.sort(key=lambda draft: list(HEADINGS).index(draft.kind))
+        text, tokens, sources = "", 0, list[tuple[str, ...]]()
         while kept:
             rows: list[tuple[str, tuple[str, ...]]] = []
             for kind, together in groupby(kept, lambda draft: draft.kind):
@@ -623,45 +602,33 @@ class Recaller(Finder):
             text = request.frame([line for line, _ in fenced])
             tokens = request.count(text)
             if tokens <= request.budget:
-                return self._finish(kept, fenced, text, tokens, material, request)
+                sources = [(), (), *(ids for _, ids in fenced), ()]
+                break
             kept.pop()
-        return Context("", 0, (), ())
-
-    def _finish(
-        self,
-        kept: Sequence[Draft],
-        fenced: Sequence[tuple[str, tuple[str, ...]]],
-        text: str,
-        tokens: int,
-        material: _Material,
-        request: ContextRequest,
-    ) -> Context:
+        else:
+            return Context("", 0, (), ())
         behind = dict.fromkeys(record_id for draft in kept for record_id in draft.ids)
-        runs = [run.id for run in material.runs if run.id in behind]
-        shown = [hit for hit in material.hits if hit.record.id in behind]
-        stale = {run.id for run in material.runs if run.stale}
-        found = self._store.get_many(self._project, runs)
-        records = readable(sorted(found, key=lambda one: runs.index(one.id)))
+        runs = {run.id: run.stale for run in material.runs if run.id in behind}
+        records = {one.id: one for one in readable(self._store.get_many(self._project, [*runs]))}
         hits = [
-            *(Hit(record, 0.0, {}, record.id in stale, ()) for record in records),
-            *shown,
+            Hit(records[run_id], 0.0, {}, stale, ())
+            for run_id, stale in runs.items()
+            if run_id in records
         ]
+        hits += [hit for hit in material.hits if hit.record.id in behind]
         explained = kept if request.explain else ()
         return Context(
             text,
             tokens,
             tuple(hits),
             tuple(sorted(behind.keys() - {hit.record.id for hit in hits})),
-            ((), (), *(ids for _, ids in fenced), ()),
-            lines=tuple(
-                SaidLine(draft.text, draft.kind, draft.why, draft.ids) for draft in explained
-            ),
+            tuple(sources),
+            lines=tuple(SaidLine(one.text, one.kind, one.why, one.ids) for one in explained),
         )
 
 
-def _count_known(budget: int) -> int:
-    """How many sentences are said of what is known."""
-    return max(RULES_IN_CONTEXT_MAX, budget // _TOKENS_PER_KNOWN)
+def _by_relevance(draft: Draft) -> float:
+    return -(draft.relevance or 0.0)
 
 
 def _find_failure(runs: Sequence[PastRun], words: str) -> Failure | None:

@@ -240,7 +240,7 @@ class RuleReading(TallyReading):
         same = self.merged_rules(task_id)
         return self._worded_rules(allowed, same, "candidate", CONSIDERED * limit)
 
-    def unjudged(self, episode: Episode, besides: Iterable[Rule]) -> list[str]:
+    def list_doubtful(self, episode: Episode, besides: Iterable[Rule]) -> list[str]:
         """What an episode says beside these rules, as far as nobody can tell yet whether it
         holds.
         """
