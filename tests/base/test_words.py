@@ -33,7 +33,11 @@ PARTICIPLE = re.compile(
     r"written|sent|left|held|begun|chosen|drawn|built|bound|brought|thought|meant|put_by)$"
 )
 NO_PARTICIPLES = {"embed", "feed", "need", "seed", "speed", "exceed", "proceed", "unneeded"}
-NO_PARTICIPLES |= {"traced"}  # `traced(memory)` is what our manual calls it
+NO_PARTICIPLES |= {"reembed"}
+NO_PARTICIPLES |= {
+    "traced",
+    "adopted",
+}  # `traced(memory)`, `memory.care.adopted(…)`: as in the manual
 
 
 def module_paths(room: str) -> list[Path]:

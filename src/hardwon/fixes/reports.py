@@ -277,7 +277,7 @@ class Fixes(Group):
         """What is known, and how likely a fix of this type is to succeed, whatever is done."""
         check_all(lambda: check_text("issue_type", issue_type), limit=limit)
         known = self._project.knowledge
-        return known, known.fix_odds(None, None, issue_type, None).p_success
+        return known, known.fix_odds(issue_type=issue_type).p_success
 
     def best_strategies(self, limit: int = 5) -> dict[str, list[Strategy]]:
         """What succeeded, by issue type: the most frequent type first, and of each, up to `limit`,
@@ -337,7 +337,7 @@ class Fixes(Group):
             attempts[model, item.partition(BETWEEN_NAMES)[0]] += sum(levels)
         most = sorted(attempts, key=lambda cell: (-attempts[cell], cell))[:FIX_CELLS_MAX]
         known = self._project.knowledge
-        odds_of = ((cell, known.fix_odds(None, *cell, None)) for cell in most)
+        odds_of = ((cell, known.fix_odds(model=cell[0], issue_type=cell[1])) for cell in most)
         return [
             FixCell(*cell, odds.attempts, odds.applied, odds.verified, odds.p_success)
             for cell, odds in odds_of
@@ -348,7 +348,7 @@ class Fixes(Group):
         store, project = self._project.store, self._project.name
         known = self._project.knowledge
         totals = store.totals(project, "fix", FIXERS_SHOWN_MAX)
-        odds_of = ((fixer, known.fix_odds(None, None, None, fixer)) for _, fixer, _ in totals)
+        odds_of = ((fixer, known.fix_odds(fixer=fixer)) for _, fixer, _ in totals)
         return [
             FixerRecord(fixer, its.attempts, its.applied, its.verified, its.p_success, its.interval)
             for fixer, its in odds_of

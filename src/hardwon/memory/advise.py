@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from hardwon.lessons.actions import EACH, Level, find_levels, read_moment
+from hardwon.lessons.actions import EACH, find_levels, read_moment
 from hardwon.lessons.attempts import Attempt, read_attempts, read_own_attempts
 from hardwon.lessons.issues import generate_issue_signature
 from hardwon.lessons.keys import attempt_key
@@ -82,16 +82,15 @@ class Adviser:
         begin with it, and facts that name it.
         """
         name, filters = self._project.name, Filters()
-        found = self._store.by_key(
-            name, [attempt_key(action)], filters, _ATTEMPTS_READ_MAX, in_turns=True
-        )
-        known = {one.id for one in found}
+        keys, most = [attempt_key(action)], _ATTEMPTS_READ_MAX
+        hits = self._store.by_key(name, keys, filters, most, in_turns=True)
+        known = {one.id for one in hits}
         terms = list(dict.fromkeys(index_text(action).partition("\n")[0].split()))
         worded = self._store.search(name, terms, filters, CANDIDATES, whole=True)
-        found += [one for one, _ in worded if one.kind in ("experience", "fact")]
+        hits += [one for one, _ in worded if one.kind in ("experience", "fact")]
         fixes = [one for one, _ in worded if one.kind == "fix"]
-        found += by_turns(fixes, lambda one: one.author)[:_ATTEMPTS_READ_MAX]
-        records = readable({one.id: one.stored for one in found}.values())
+        hits += by_turns(fixes, lambda one: one.author)[:most]
+        records = readable({one.id: one for one in hits}.values())
         return [
             attempt
             for record in records
@@ -110,22 +109,21 @@ class Adviser:
         attempts: Sequence[Attempt],
     ) -> tuple[Chances, dict[str, float]]:
         """How likely the action is to work, and on what that rests."""
-        told = [one for one in attempts if one.record_id and not one.counted]
-        worked = float(sum(not one.failed for one in told))
+        in_words = [one for one in attempts if one.record_id and not one.counted]
+        worked = float(sum(not one.failed for one in in_words))
         if issue:
-            odds = self._knowledge.fix_odds(issue, None, None, fixer, action)
-            strength = _FIX_STRENGTH + len(told)
+            odds = self._knowledge.fix_odds(issue, fixer=fixer, action=action)
+            strength = _FIX_STRENGTH + len(in_words)
             p = (worked + _FIX_STRENGTH * odds.p_success) / strength
             attempted = float(odds.basis[0].attempts) if odds.basis else 0.0
             basis = {one.scope: float(one.attempts) for one in odds.basis if one.attempts}
-            return Chances(p, p, attempted + len(told), "", p), basis
+            return Chances(p, p, attempted + len(in_words), "", p), basis
         moment = read_moment(steps, task or "")
         levels = find_levels(action, moment)
-        counts = self._count([EACH, *levels.all])
-        if told:
-            # what is told in words speaks of the action itself
+        counts = self._store.outcomes(self._project.name, [EACH, *levels.all], self._project.today)
+        if in_words:  # they speak of the action itself
             exact = levels.named["exact"]
-            more = Counts(failed=len(told) - worked, solved=worked)
+            more = Counts(failed=len(in_words) - worked, solved=worked)
             counts[exact] = counts.get(exact, Counts()).plus(more)
         chances = forecast(levels, counts, moment, action)
         basis = {
@@ -133,14 +131,11 @@ class Adviser:
             for place, name in _NAMES.items()
             if (level := levels.named.get(place)) in counts
         }
-        if told:
-            basis["this very action"] = float(len(told))
+        if in_words:
+            basis["this very action"] = float(len(in_words))
         if chances.evidence and basis.keys() <= {ALL_ACTIONS}:
             basis = {"actions with its words": chances.evidence, **basis}
         return chances, {name: tried for name, tried in basis.items() if tried}
-
-    def _count(self, levels: Sequence[Level]) -> dict[Level, Counts]:
-        return self._store.outcomes(self._project.name, levels, self._project.today)
 
     def _find_instead(
         self, action: str, situation: Situation, error: str | None, issue: Issue | None
@@ -173,7 +168,7 @@ class Adviser:
         """What fixed the issue; of others of its type, what was run: it may help here, and words about
         it do not.
         """
-        usual = self._knowledge.fix_odds(issue, None, None, None).p_success
+        usual = self._knowledge.fix_odds(issue).p_success
         places = (("signature", generate_issue_signature(issue)), ("type", issue.issue_type))
         for scope, key in places:
             best = self._knowledge.strategies(scope, key, usual, CANDIDATES, successful=True)

@@ -39,13 +39,14 @@ class _Threaded:
         return {*super().__dir__(), *dir(self._inner)}
 
 
-def _awaited(
+def _await_in_thread(
     method: Callable[Concatenate[Any, P], T],
 ) -> Callable[Concatenate[AsyncMemory, P], Coroutine[Any, Any, T]]:
     """The method in a thread, with its signature: editors and type checkers know it."""
 
     @wraps(method)
     async def call(self: AsyncMemory, /, *args: P.args, **keywords: P.kwargs) -> T:
+        """What the method gives."""
         return await asyncio.to_thread(method, self.memory, *args, **keywords)
 
     return call
@@ -58,33 +59,32 @@ class AsyncMemory(_Threaded):
     with `async with`. `memory` is the one that it works on.
     """
 
-    def __init__(self, *given: Any, **named: Any) -> None:
-        self.memory = Memory(*given, **named)
+    def __init__(self, *arguments: Any, **named: Any) -> None:
+        self.memory = Memory(*arguments, **named)
         super().__init__(self.memory)
 
     # what programs call most; the rest is as it is found
-    add = _awaited(Memory.add)
-    add_many = _awaited(Memory.add_many)
-    advise = _awaited(Memory.advise)
-    context = _awaited(Memory.context)
-    credit = _awaited(Memory.credit)
-    forget = _awaited(Memory.forget)
-    get = _awaited(Memory.get)
-    recall = _awaited(Memory.recall)
-    record_episode = _awaited(Memory.record_episode)
-    record_fact = _awaited(Memory.record_fact)
-    record_fix = _awaited(Memory.record_fix)
-    record_trajectory = _awaited(Memory.record_trajectory)
-    remember = _awaited(Memory.remember)
-    rules = _awaited(Memory.rules)
-    verify = _awaited(Memory.verify)
+    add = _await_in_thread(Memory.add)
+    add_many = _await_in_thread(Memory.add_many)
+    advise = _await_in_thread(Memory.advise)
+    context = _await_in_thread(Memory.context)
+    credit = _await_in_thread(Memory.credit)
+    forget = _await_in_thread(Memory.forget)
+    get = _await_in_thread(Memory.get)
+    recall = _await_in_thread(Memory.recall)
+    record_episode = _await_in_thread(Memory.record_episode)
+    record_fact = _await_in_thread(Memory.record_fact)
+    record_fix = _await_in_thread(Memory.record_fix)
+    record_trajectory = _await_in_thread(Memory.record_trajectory)
+    remember = _await_in_thread(Memory.remember)
+    rules = _await_in_thread(Memory.rules)
+    verify = _await_in_thread(Memory.verify)
 
     async def browse(
         self, limit: int | None = None, **filters: Unpack[FilterKeywords]
     ) -> list[AnyRecord]:
+        """Records that pass all filters, newest first; without a `limit` all of them."""
         return await asyncio.to_thread(lambda: list(self.memory.browse(limit, **filters)))
-
-    browse.__doc__ = Memory.browse.__doc__
 
     async def __aenter__(self) -> Self:
         return self
@@ -112,7 +112,10 @@ class AsyncBlock(Generic[T]):
 def _in_thread(method: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(method)
     async def call(*args: Any, **keywords: Any) -> Any:
+        """What the method gives; a list where it gives an iterator."""
+
         def work() -> Any:
+            """The same, in the thread."""
             result = method(*args, **keywords)
             return list(result) if isinstance(result, Iterator) else result
 

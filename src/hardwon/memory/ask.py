@@ -182,7 +182,8 @@ class Asking(Group):
         `lines` tells of every line why it is there, and `unsaid` what was not said.
         """
 
-        def counted(text: str) -> int:
+        def count(text: str) -> int:
+            """The caller's figure, if it is one."""
             most = limits.JSON_INT_ABS_MAX
             return check_whole_number("count_tokens(text)", count_tokens(text), 0, most)
 
@@ -198,7 +199,7 @@ class Asking(Group):
         )
         self._project.listener.before_read()
         asked = context.ContextRequest(
-            query or "", task_id, given_issue, fixer, budget, counted, solved, explain
+            query or "", task_id, given_issue, fixer, budget, count, solved, explain
         )
         with self._project.store.together(self._project.name):
             return context.Recaller(self._project, asked).compose()
@@ -303,7 +304,7 @@ class Learned(Group):
         alone = issue is None or (model is None and issue_type is None)
         check_that(alone, "issue", issue, "an issue, or a model and issue type, not both")
         fixer = named_fixer if fixer is None else fixer
-        return known.fix_odds(given_issue, model, issue_type, fixer)
+        return known.fix_odds(given_issue, model=model, issue_type=issue_type, fixer=fixer)
 
     def similar_issues(self, issue: Issue | Mapping[str, Any], limit: int = 5) -> SimilarIssues:
         """Earlier attempts to fix this issue or one like it, successes first."""

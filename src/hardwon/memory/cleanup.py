@@ -63,7 +63,8 @@ def clean_up(
             left += 1
 
     def make_row(stored: Stored, fix: Fix, standing: Standing) -> Row:
-        return row_of(make_cleaned(fix, decision.id, pack(sound_body(stored))), *standing)
+        """What stays of it."""
+        return row_of(make_remains(fix, decision.id, pack(sound_body(stored))), *standing)
 
     gone = picked if dry_run else _pack_away(project, picked, make_row, decision, progress)
     good = sum(fix.succeeded for _, fix in gone)
@@ -92,6 +93,7 @@ def compress(
             left += saving > 0
 
     def make_row(stored: Stored, fix: Fix, standing: Standing) -> Row:
+        """The whole, packed."""
         return packed_row(kept_row(stored, fix, *standing), fix, decision.id)
 
     packed = picked if dry_run else _pack_away(project, picked, make_row, decision, progress)
@@ -112,6 +114,7 @@ def _pack_away(
     """
 
     def work(change: Change) -> list[Kept]:
+        """Those that were packed away."""
         writer, done = change.writer, list[Kept]()
         for stored, fix in picked:
             if writer.get(project.name, fix.id) == stored:
@@ -151,10 +154,12 @@ def _values(project: Project) -> Callable[[Stored, Fix], bool]:
 
     @cache
     def is_proven(issue_type: str, strategy: str) -> bool:
+        """Whether it succeeded often enough."""
         tallies = store.tallies_of_items(name, "strategy.type", issue_type, [strategy])
         return sum(tally.levels[SUCCEEDED] for tally in tallies) >= limits.PROOFS_MIN
 
     def has_value(stored: Stored, fix: Fix) -> bool:
+        """Whether it is kept."""
         status = record_of(stored).metadata.validation.status
         if status in VOUCHED_STATUSES or stored.helped > 0:
             return True
@@ -167,7 +172,7 @@ def _values(project: Project) -> Callable[[Stored, Fix], bool]:
     return has_value
 
 
-def make_cleaned(fix: Fix, decision_id: str, packed: str | None) -> Cleaned:
+def make_remains(fix: Fix, decision_id: str, packed: str | None) -> Cleaned:
     """What stays of a fix that leaves the history."""
     signature, metadata = document_signature(fix), fix.metadata
     shortened = metadata.copy_with(
@@ -199,7 +204,8 @@ def compact(project: Project, progress: Progress | None) -> Compacted:
     """
     name = project.name
 
-    def drop_packed(change: Change) -> int:
+    def purge(change: Change) -> int:
+        """How many were there."""
         done, after = 0, ""
         while page := change.writer.cleaned(name, after, PAGE_ROWS):
             for stored in page:
@@ -214,7 +220,7 @@ def compact(project: Project, progress: Progress | None) -> Compacted:
         return done
 
     before = project.store.size_bytes()
-    purged = project.carry_out(drop_packed)
+    purged = project.carry_out(purge)
     project.store.shrink()
     return Compacted(purged, before, project.store.size_bytes())
 

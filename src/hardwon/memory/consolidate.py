@@ -52,7 +52,8 @@ def consolidate_when_due(project: Project) -> None:
     days = project.store.daily(project.name, "episode", "")
     episodes = sum(sum(day.levels) for day in days)
 
-    def is_due(change: Change) -> bool:  # says so once: whoever asks next is told no
+    def is_due(change: Change) -> bool:
+        """Says so once: whoever asks next is told no."""
         since = episodes - change.writer.state(project.name, STATE)
         # fewer than then: some were forgotten, or a source was rolled back
         if since >= project.consolidate_every or since < 0:
@@ -148,7 +149,7 @@ def _consolidate_task(
     del weighed[COMPARED_MAX:]
     texts: Texts = {"works": {}, "avoid": {}}
     for rule in weighed:
-        if text := knowledge.worded(rule, same):
+        if text := knowledge.find_words(rule, same):
             texts[rule.kind][rule.support.item] = text
     for worded in texts.values():
         for kept, duplicate in find_near_duplicates(worded, knowledge.undone_merges(task)):
@@ -231,6 +232,7 @@ def _keep_new(project: Project, drafts: Drafts) -> Consolidation:
     distinct = {decision_key(decision): decision for decision in drafts.decisions}
 
     def work(change: Change) -> list[Decision]:
+        """What is new."""
         decided = change.writer.known_keys(name, distinct, (*VOUCHED_STATUSES, "archived"))
         rules = [key for key in distinct if key.startswith("rule:")]
         decided |= change.writer.known_keys(name, rules, ("hypothesis",))
@@ -249,9 +251,15 @@ def _keep_new(project: Project, drafts: Drafts) -> Consolidation:
         undone = {one.target for one in keep_kind(Decision, promoted)}
         made = project.carry_out(work)
 
-    def of(action: Action) -> list[Decision]:
+    def pick(action: Action) -> list[Decision]:
+        """Those of one sort."""
         return [decision for decision in made if decision.action == action]
 
     return Consolidation(
-        of("merge"), of("contradiction"), of("promote"), of("retire"), of("rule"), drafts.notes
+        pick("merge"),
+        pick("contradiction"),
+        pick("promote"),
+        pick("retire"),
+        pick("rule"),
+        drafts.notes,
     )

@@ -60,6 +60,7 @@ class Deciding(Group):
         project = self._project
 
         def work(change: Change) -> list[str]:
+            """Those that are records."""
             stored = filter(None, map(partial(change.writer.get, project.name), ids))
             known = [one.id for one in stored if one.kind not in INTERNAL_KINDS]
             for record_id in known:
@@ -109,6 +110,7 @@ class Deciding(Group):
         event = Event(record_id=record_id, **details)
 
         def work(change: Change) -> AnyRecord:
+            """The record, as it stands then."""
             envelope = original_of(change.must_find(event.record_id)).metadata.validation
             events = change.writer.events_of(project.name, event.record_id)
             check_transition(standing_beneath(envelope, events).status, to)
@@ -126,6 +128,7 @@ class Deciding(Group):
         check_that(is_other, "new_id", new_id, "the id of another record")
 
         def work(change: Change) -> AnyRecord:
+            """The record, as it stands then."""
             new = change.must_get(str(event.replaced_by))
             is_used = new.metadata.validation.status != "archived"
             check_that(is_used, "new_id", new_id, "a record that is not archived itself")
@@ -153,6 +156,7 @@ class Deciding(Group):
         wanted, _ = check_all(lambda: parse_id(decision_id), by=by)
 
         def work(change: Change) -> AnyRecord:
+            """The record, as it stands then."""
             stored = change.writer.get(project.name, wanted)
             decision = record_of(stored) if stored else None
             if isinstance(decision, Decision):

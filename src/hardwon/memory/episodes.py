@@ -70,10 +70,10 @@ class Episodes(Group):
             asked.kind in (None, "episode"), "kind", asked.kind, "episode: nothing else has a score"
         )
         self._project.listener.before_read()
-        scored = list(self._find_scored(asked.copy_with(kind="episode"), tag))
+        scored = list(self._list_scores(asked.copy_with(kind="episode"), tag))
         return compare(scored[::-1], by_run=by_run)
 
-    def _find_scored(self, filters: Filters, tag: str | None) -> Iterator[Scored]:
+    def _list_scores(self, filters: Filters, tag: str | None) -> Iterator[Scored]:
         """Each with whether it had the memory. Of what was adopted nobody knows what it
         recalled.
         """

@@ -6,28 +6,25 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from contextlib import suppress
 from datetime import datetime
 from typing import Final
 
 from hardwon import limits
 from hardwon.errors import DamagedError
 from hardwon.first_use import lazy
-from hardwon.memory.later import times
+from hardwon.memory.later import staleness, times
 from hardwon.memory.project import Project
 from hardwon.memory.standing import derive_standing
 from hardwon.records.fields import EPOCH, to_us
 from hardwon.records.kinds import (
     VOUCHED_STATUSES,
-    AnyRecord,
     Decision,
-    StaleFile,
     Status,
     name_sources,
 )
 from hardwon.search.rank import AFTER, BEFORE, Hit, Ranked, lower_stale, rank
 from hardwon.search.terms import Filters
-from hardwon.store.query import original_of, record_of, restored
+from hardwon.store.query import original_of, readable, restored
 from hardwon.store.types import Found, Stored
 from hardwon.text.failures import failure_hash, shows_error
 from hardwon.text.terms import query_terms
@@ -195,26 +192,13 @@ class Finder:
         """The records that were found. Those whose files changed are `marked`, and a little lower:
         only what is handed out is looked at.
         """
-        best, records = [hit for hit, _ in ranked], dict[str, AnyRecord]()
-        for _, candidate in ranked:
-            with suppress(DamagedError):  # doctor names them
-                records[candidate.id] = record_of(candidate)
-        changed: dict[str, tuple[StaleFile, ...]] = {}
-        stale = set[str]()
-        if marked and self._changes_of:
-            for record_id, record in records.items():
-                if changes := self._changes_of(record):
-                    changed[record_id] = changes
-                    if any(change.stale for change in changes):
-                        stale.add(record_id)
+        best = [hit for hit, _ in ranked]
+        records = {record.id: record for record in readable(one for _, one in ranked)}
+        look = self._changes_of if marked else None
+        changed = {name: look(record) if look else () for name, record in records.items()}
+        stale = {name for name, seen in changed.items() if seen and staleness.is_stale(seen)}
         return [
-            Hit(
-                records[record_id],
-                hit.score,
-                hit.why,
-                record_id in stale,
-                changed.get(record_id, ()),
-            )
-            for hit in (lower_stale(best, stale) if changed else best)
-            if (record_id := hit.candidate.id) in records
+            Hit(records[name], hit.score, hit.why, name in stale, changed[name])
+            for hit in (lower_stale(best, stale) if stale else best)
+            if (name := hit.candidate.id) in records
         ]

@@ -5,15 +5,14 @@ models, similar issues. Texts are looked up last, and only for what is shown.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
 from operator import attrgetter
-from typing import Final, NamedTuple
+from typing import Final
 
 from hardwon import limits
-from hardwon.lessons.adopted import FIX_HISTORY, find_hints
 from hardwon.lessons.evidence import EVIDENCE_SHOWN_MAX, Evidence, gather
 from hardwon.lessons.fix_odds import (
     NOTHING,
@@ -52,9 +51,9 @@ from hardwon.lessons.sources import share_out
 from hardwon.memory.project import Project
 from hardwon.memory.results import SimilarIssues
 from hardwon.memory.rules import RuleReading
-from hardwon.memory.tallies import COMPARED_MAX, LOOKED_INTO_MAX, keep_kind
+from hardwon.memory.tallies import COMPARED_MAX, keep_kind
 from hardwon.records.fields import Tabular, from_us
-from hardwon.records.kinds import ROUTES, Adopted, Cleaned, Fix, Issue
+from hardwon.records.kinds import ROUTES, Cleaned, Fix, Issue
 from hardwon.search.terms import Filters
 
 # Issue types whose hours and weekdays are tested. Each more makes every finding less certain.
@@ -167,21 +166,6 @@ class ModelInsights(Tabular):
     last_updated: datetime | None
 
 
-class ModelHistory(NamedTuple):
-    """How fixes of a model went so far, who says so, and how often somebody vouched for it.
-    `issues` are its most frequent ones, `p_success` the probability that the next fix succeeds.
-    """
-
-    model_name: str
-    attempts: int
-    verified: int
-    p_success: float
-    issues: tuple[tuple[str, int], ...]
-    notes: tuple[str, ...]
-    sources: tuple[str, ...]
-    vouched: int
-
-
 class FixReading(RuleReading):
     """What is known of fixes."""
 
@@ -207,32 +191,23 @@ class FixReading(RuleReading):
 
     def fix_odds(
         self,
-        issue: Issue | None,
-        model: str | None,
-        issue_type: str | None,
-        fixer: str | None,
+        issue: Issue | None = None,
+        *,
+        model: str | None = None,
+        issue_type: str | None = None,
+        signature: str | None = None,
+        fixer: str | None = None,
         action: str = "",
     ) -> Odds:
-        """How likely a fix is to succeed: of an issue, by what is done about it where that is said,
-        or of a model and an issue type, where they are named.
+        """How likely a fix is to succeed, from the counts at each level: of an issue, by what is done
+        about it where that is said, or of a model, an issue type and a signature, where they are
+        named.
         """
-        subject = signature = degree = None
+        subject = degree = None
         if issue:
-            degree = degree_of_words(action, issue) or None
+            degree = degree_of_words(action, issue)
             model, issue_type = issue.model, issue.issue_type
             subject, signature = issue_subject(issue), generate_issue_signature(issue)
-        return self._estimate(model, issue_type, fixer, subject, signature, degree)
-
-    def _estimate(
-        self,
-        model: str | None,
-        issue_type: str | None,
-        fixer: str | None = None,
-        subject: str | None = None,
-        signature: str | None = None,
-        degree: str | None = None,
-    ) -> Odds:
-        """From the counts at each level that is named."""
         named = {
             "fix": "",
             "fix.type": issue_type,
@@ -337,40 +312,10 @@ class FixReading(RuleReading):
         }
         if not any(tried.values()):
             return Choices([], [])
-        usual_p = self.fix_odds(issue, None, None, fixer).p_success
+        usual_p = self.fix_odds(issue, fixer=fixer).p_success
         return choose(tried, usual_p, self.today, alone=self._has_one_source("fix"))
 
-    def hints_for(self, issue: Issue) -> Iterator[tuple[str, Adopted]]:
-        """What knowledge bases that were brought in say about an issue, the newest first, and the
-        record that keeps each.
-        """
-        for record in self.adopted(FIX_HISTORY, LOOKED_INTO_MAX):
-            yield from ((hint, record) for hint in find_hints(record, issue))
-
-    def model_history(self, name: str, fixer: str | None) -> ModelHistory | None:
-        """How fixes of a model went so far; None where there were none. An issue type that a single
-        source came up with, where there are several, is not among its issues: what it is called are
-        that source's words alone.
-        """
-        by_type = self._find_issues(name)
-        if not by_type:
-            return None
-        whole = add_up(self.read_counts("fix.model", name).values())
-        sources = sorted({author for support in by_type for author in support.authors})
-        heard = [one for one in by_type if len(sources) == 1 or one.only_source is None]
-        issues = heard[:FIXES_LISTED_MAX]
-        return ModelHistory(
-            model_name=name,
-            attempts=whole.attempts,
-            verified=whole.verified,
-            p_success=self._estimate(name, None, fixer).p_success,
-            issues=tuple((one.item, one.records) for one in issues),
-            notes=self._note(name, issues),
-            sources=tuple(sources),
-            vouched=sum(support.vouched for support in by_type),
-        )
-
-    def _find_issues(self, model: str) -> list[Evidence]:
+    def find_issues(self, model: str) -> list[Evidence]:
         """What is known of a model's fixes, by issue type, the most frequent first."""
         by_type = gather(
             tally._replace(item=tally.item.partition(BETWEEN_NAMES)[0])
@@ -378,7 +323,8 @@ class FixReading(RuleReading):
         )
         return sorted(by_type.values(), key=lambda one: (-one.records, one.item))
 
-    def _note(self, model: str, issues: Sequence[Evidence]) -> tuple[str, ...]:
+    def write_notes(self, model: str, issues: Sequence[Evidence]) -> tuple[str, ...]:
+        """What is to be said of a model's fixes at these issue types."""
         self._read_ahead(("fix.type", one.item) for one in issues)
         counts = {
             one.item: (
@@ -420,9 +366,9 @@ class FixReading(RuleReading):
             return None
         issue, model = fix.issue, None if kind == "type" else fix.issue.model
         # of what is counted: a signature holds a family's models, and one of them is not asked for
-        odds = self._estimate(
-            model if kind == "model" else None,
-            issue.issue_type,
+        odds = self.fix_odds(
+            model=model if kind == "model" else None,
+            issue_type=issue.issue_type,
             signature=key if kind == "exact" else None,
         )
         signature = document_signature(fix)  # that of the tables, whatever they were found by
@@ -450,15 +396,15 @@ class FixReading(RuleReading):
         types = self._store.most_counted(self.project, "fix.type", ISSUE_TYPES_TESTED_MAX)
         best: dict[str, list[Strategy]] = {}
         for name in types:
-            usual_p = self._estimate(None, name).p_success
+            usual_p = self.fix_odds(issue_type=name).p_success
             if strategies := self.strategies("type", name, usual_p, limit, successful=True):
                 best[name] = strategies
         return best
 
     def model_insights(self, name: str) -> ModelInsights:
         """What is known of a model."""
-        by_type, most = self._find_issues(name), FIXES_LISTED_MAX
-        odds = self._estimate(name, None)
+        by_type, most = self.find_issues(name), FIXES_LISTED_MAX
+        odds = self.fix_odds(model=name)
         ranked = [one for one in self._rank("model", name, odds.p_success) if one.share.verified]
         sources = {author for support in by_type for author in support.authors}
         if len(sources) > 1:
@@ -471,7 +417,7 @@ class FixReading(RuleReading):
             odds=odds,
             common_issues=tuple((one.item, one.records) for one in by_type[:most]),
             effective_fixes=tuple(fixes),
-            performance_notes=self._note(name, by_type[:most]),
+            performance_notes=self.write_notes(name, by_type[:most]),
             last_updated=from_us(max(one.last_us for one in by_type)) if by_type else None,
         )
 
@@ -484,6 +430,7 @@ class FixReading(RuleReading):
         model = self._newest(of_type.copy_with(model=issue.model), Fix)
 
         def successes_first(fix: Fix) -> tuple[bool, bool, int, str]:
+            """For sorting: what was verified, then what was applied, the newest first."""
             return not fix.succeeded, not fix.fix_success, -fix.at_us, fix.id
 
         groups = (exact, model, self._newest(of_type, Fix))

@@ -10,9 +10,12 @@ from itertools import islice
 from typing import Final
 
 from hardwon import limits
+from hardwon.lessons.adopted import FIX_HISTORY, find_hints
+from hardwon.lessons.evidence import Evidence
 from hardwon.lessons.fixes import Choice, concerns
 from hardwon.lessons.sources import few_of_each
-from hardwon.memory.fix_lessons import FixReading, ModelHistory, Strategy, word_strategy
+from hardwon.memory.fix_lessons import FIXES_LISTED_MAX, FixReading, Strategy, word_strategy
+from hardwon.memory.tallies import LOOKED_INTO_MAX
 from hardwon.records.kinds import VOUCHED_STATUSES, Adopted, Issue
 from hardwon.tell.lines import (
     DONE,
@@ -49,9 +52,8 @@ def say_fixes(
     """
     # first, for it reads at once what the model's history needs of it
     choices, most = known.choices_for(issue, fixer), FIXES_IN_CONTEXT_MAX
-    history = known.model_history(issue.model, fixer) if issue.model else None
-    if history:
-        yield _say_model(history, issue.issue_type, history_tokens_max, alone=alone)
+    if issue.model and (by_type := known.find_issues(issue.model)):
+        yield _say_model(known, issue, fixer, by_type, history_tokens_max, alone=alone)
     for sort in SORTS:
         worked = [choice for choice in choices.worked if choice.scope == sort]
         allowed = few_of_each(
@@ -68,8 +70,9 @@ def say_fixes(
             if len(drafts) == _CONSIDERED * most:
                 break
         yield from drafts
-    for hint, adopted in islice(known.hints_for(issue), most):
-        yield _say_hint(hint, adopted)
+    brought_in = known.adopted(FIX_HISTORY, LOOKED_INTO_MAX)
+    hints = (_say_hint(hint, base) for base in brought_in for hint in find_hints(base, issue))
+    yield from islice(hints, most)
 
 
 def _say_hint(hint: str, record: Adopted) -> Draft:
@@ -88,25 +91,44 @@ def _say_hint(hint: str, record: Adopted) -> Draft:
     )
 
 
-def _say_model(history: ModelHistory, issue_type: str, tokens_max: int, *, alone: bool) -> Draft:
-    name = clean_line(history.model_name, limits.NAME_CHARS_MAX)
-    attempts = "attempt" if history.attempts == 1 else "attempts"
-    counts = f"{name}: {history.attempts} {attempts}, {history.verified} verified, p = {history.p_success:.2f}"
-    common = ", ".join(f"{issue} ({count})" for issue, count in history.issues[:_COMMON_ISSUES_MAX])
-    notes = sorted(history.notes, key=lambda note: not note.startswith(f"{issue_type} "))
+def _say_model(
+    known: FixReading,
+    issue: Issue,
+    fixer: str | None,
+    by_type: Sequence[Evidence],
+    tokens_max: int,
+    *,
+    alone: bool,
+) -> Draft:
+    """How fixes of the model went so far, `by_type` of issue. What a single source came up with, where
+    there are several, is not told: what it is called are that source's words alone.
+    """
+    model = issue.model or ""
+    odds = known.fix_odds(model=model, fixer=fixer)
+    authors = sorted({author for support in by_type for author in support.authors})
+    heard = [one for one in by_type if len(authors) == 1 or one.only_source is None]
+    heard = heard[:FIXES_LISTED_MAX]
+    vouched = sum(support.vouched for support in by_type)
+    name = clean_line(model, limits.NAME_CHARS_MAX)
+    attempts = f"{odds.attempts} attempt{'' if odds.attempts == 1 else 's'}"
+    counts = f"{name}: {attempts}, {odds.verified} verified, p = {odds.p_success:.2f}"
+    common = ", ".join(f"{one.item} ({one.records})" for one in heard[:_COMMON_ISSUES_MAX])
+    notes = sorted(
+        known.write_notes(model, heard),
+        key=lambda note: not note.startswith(f"{issue.issue_type} "),
+    )
     details = [
         clean_line(detail, limits.LESSON_CHARS_MAX)
         for detail in (f"common issues: {common}" if common else "", *notes[:_NOTES_MAX])
     ]
-    mark = make_mark(name_sources(history.sources, history.vouched, alone=alone))
+    mark = make_mark(name_sources(authors, vouched, alone=alone))
     line = drop_mark_of_command("; ".join(filter(None, (counts, *details))))
     # Several together say nothing that one of them would have to share the room for.
-    sources = history.sources if len(history.sources) == 1 else ()
     return Draft(
         f"{line} {mark}".rstrip(),
         KNOWN,
-        sources,
-        history.vouched,
+        tuple(authors) if len(authors) == 1 else (),
+        vouched,
         why="how fixes of the model went",
         tokens_max=tokens_max,
         shorter=lambda _: f"{counts} {mark}".rstrip(),

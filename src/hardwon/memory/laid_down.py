@@ -59,13 +59,13 @@ class RuleFinder:
         if is_task:
             runs = self._find_beginnings(situation.task, worth)
         chosen = choose_rules(self.known, situation, worth, runs)
-        return say_rules(self._drop_replaced(chosen))
+        return say_rules(self._keep_valid(chosen))
 
     def list_rules(self) -> list[Lesson]:
         """The rules that hold, the newest first."""
-        return list(map(make_rule_lesson, self._drop_replaced(self.known)))
+        return list(map(make_rule_lesson, self._keep_valid(self.known)))
 
-    def _drop_replaced(self, rules: Iterable[LaidDown]) -> list[LaidDown]:
+    def _keep_valid(self, rules: Iterable[LaidDown]) -> list[LaidDown]:
         """Those that hold."""
         return [one for one in rules if holds(one, self.known, self._is_agent)]
 

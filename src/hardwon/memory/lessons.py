@@ -106,6 +106,7 @@ class LessonFinder:
 
     def _find_ahead(self, situation: Situation) -> Iterator[Ahead]:
         def read(key: str) -> list[Teaching]:
+            """What the newest runs with this key taught."""
             rows = self._store.teachings(self._project.name, [key], _RUNS_AHEAD_MAX)
             return [row.teaching for row in rows]
 

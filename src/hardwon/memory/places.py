@@ -47,14 +47,14 @@ _ALLOWED: Final = (
 
 
 class Place(NamedTuple):
-    """A file of this machine, or a database by its url: of `path` and `url`, one is there. `found`:
+    """A file of this machine, or a database by its url: of `path` and `url`, one is there. `discovered`:
     nobody named it.
     """
 
     path: Path | None
     project: str
     url: str | None = None
-    found: bool = False
+    discovered: bool = False
 
     @property
     def location(self) -> str:
@@ -121,7 +121,7 @@ def _discover(start: Path) -> Place:
     project = (Repository(root).name if root else "") or DEFAULT_PROJECT
     for folder in folders_for(start):
         if (folder / FOLDER_NAME).is_dir():
-            return Place(folder / FOLDER_NAME / FILE_NAME, project, found=True)
+            return Place(folder / FOLDER_NAME / FILE_NAME, project, discovered=True)
     return Place(user_folder("data") / FILE_NAME, project)
 
 
@@ -159,10 +159,12 @@ def open_store(place: Place, busy_timeout_ms: int | None = None) -> Store:
     refused, and so is one that was found, and is a stranger's: UntrustedMemoryError.
     """
     if place.path is not None:
-        if place.found:
+        if place.discovered:
             _refuse_unknown(place.path)
         # only such a one is ever found
-        is_new = (place.found or place.path.parent.name == FOLDER_NAME) and not exists(place.path)
+        is_new = (place.discovered or place.path.parent.name == FOLDER_NAME) and not exists(
+            place.path
+        )
         before = _inode(place.path)
         store = SqliteStore(place.path, busy_timeout_ms=busy_timeout_ms)
         # A file that was written over while others had it open is given a copy's inode.
@@ -220,7 +222,7 @@ def is_new_here(place: Place) -> bool:
     time. Then it is no more.
     """
     note_file = _find_note(current_folder(), "told")
-    if place.found or exists(note_file):
+    if place.discovered or exists(note_file):
         return False
     with suppress(PlaceError, FullError), writing_atomically(note_file):  # else it is told again
         return True
@@ -278,6 +280,7 @@ class Settings(NamedTuple):
             raise _make_refusal(file, "memory", memory, allowed)
 
         def find(name: str) -> Setting:
+            """The first of the layers that says it."""
             layers = (
                 Setting(name, options.get(name), "option", f"--{name}"),
                 Setting(

@@ -271,6 +271,7 @@ class Entries(Group):
         ready = {name: record and self._entry(name, record) for name, record in by_name.items()}
 
         def work(change: Change) -> bool:
+            """Whether anything was erased."""
             erases = False
             for name, record in ready.items():
                 stood: list[Stored] = []
@@ -308,6 +309,7 @@ class Entries(Group):
         ready = [self._entry(name, record) for record in many]
 
         def work(change: Change) -> list[R]:
+            """The records as they are kept."""
             stood = change.writer.page(project.name, Filters(tag=name), None, 1)
             kept: list[R] = []
             for record in ready:
@@ -322,12 +324,12 @@ class Entries(Group):
         """As it will be kept. What is put somewhere is no report about a checkout, and does not
         grow stale with its files.
         """
-        (prepared,) = self._project.date([self._project.prepare(record)])
-        if prepared.kind in INTERNAL_KINDS:
-            raise made_elsewhere(prepared)
+        (ready,) = self._project.date([self._project.prepare(record)])
+        if ready.kind in INTERNAL_KINDS:
+            raise made_elsewhere(ready)
         allowed = "a name that its record has as a tag, and that is no secret"
-        check_that(check_text("name", name) in prepared.metadata.tags, "name", name, allowed)
-        return prepared
+        check_that(check_text("name", name) in ready.metadata.tags, "name", name, allowed)
+        return ready
 
     def names(self, start: str, author: str | None = None) -> list[str]:
         """The names that begin with `start` and under which something stands, in order; of one
@@ -366,6 +368,7 @@ def keep_all(project: Project, records: Sequence[R], *, returned: bool = True) -
         rows = project.store.make_rows(project.name, ready)
 
     def work(change: Change) -> list[R]:
+        """The records as they are kept, if they are asked for."""
         kept: list[R] = []
         for start in range(0, len(records), size):
             batch = ready[start : start + size]
@@ -548,6 +551,7 @@ def _record_facts(project: Project, facts: Sequence[Fact]) -> list[Fact]:
     rows = project.store.make_rows(project.name, facts)
 
     def work(change: Change) -> list[Fact]:
+        """The facts that are known now."""
         kept: list[Fact] = []
         for fact, row in zip(facts, rows, strict=True):
             first = _find_same(change.writer, fact)

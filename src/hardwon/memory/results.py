@@ -256,6 +256,7 @@ class Diagnosis(Tabular):
         return all(finding.ok for finding in self.findings)
 
     def as_row(self) -> dict[str, Any]:
+        """For a line of a data frame: what was found, by check."""
         return {check: detail if ok else f"BAD: {detail}" for check, ok, detail in self.findings}
 
     def __str__(self) -> str:

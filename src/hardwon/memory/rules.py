@@ -158,19 +158,20 @@ class RuleReading(TallyReading):
         own = (tally for tally in self._all("score", task_id) if not is_derived(tally.last_id))
         return gather(own).get("", Evidence(""))
 
-    def worded(self, weighed: Weighed, same: Mapping[str, str]) -> str | None:
+    def find_words(self, weighed: Weighed, same: Mapping[str, str]) -> str | None:
         """The rule in the words of an episode that shows it; None where none can be read."""
         own = weighed.support.item
         items = {own, *(item for item, leader in same.items() if leader == own)}
 
         def read(record: AnyRecord) -> str | None:
-            if isinstance(record, Adopted) and (memory := self._read_adopted(record)):
+            """Its words there."""
+            if isinstance(record, Adopted) and (memory := self._read_memory(record)):
                 return word_adopted_rule(memory, weighed.task_id, weighed.kind, items)
             return word_rule(record, weighed.kind, items) if isinstance(record, Episode) else None
 
         return self.read_first(weighed.support.sample_ids, read)
 
-    def _read_adopted(self, record: Adopted) -> TrainingMemory | None:
+    def _read_memory(self, record: Adopted) -> TrainingMemory | None:
         key = (read_training_memory, record.id)
         if key not in self._kept:
             self._kept[key] = read_training_memory(record)
@@ -268,7 +269,7 @@ class RuleReading(TallyReading):
         """As many as are wanted of those that can be put into words, in the order given."""
         wanted = [rule for rule in weighed if state in (None, rule.state)]
         self.read_ahead(name for rule in wanted[:limit] for name in rule.support.sample_ids[:1])
-        texts = ((rule, self.worded(rule, same)) for rule in wanted)
+        texts = ((rule, self.find_words(rule, same)) for rule in wanted)
         return list(islice((make_rule(rule, text) for rule, text in texts if text), limit))
 
     def _project_rules(self, decisions: Iterable[Decision]) -> Iterable[Rule]:
@@ -283,7 +284,7 @@ class RuleReading(TallyReading):
             tasks = sorted(promoted[target])[:LOOKED_INTO_MAX]
             supports = self.across_tasks(kind, target.partition(":")[2], tasks)
             if holds_for_project(supports):
-                texts = (self.worded(one, {}) for one in supports)
+                texts = (self.find_words(one, {}) for one in supports)
                 if text := next(filter(None, texts), None):
                     yield make_project_rule(supports, text)
 
@@ -327,7 +328,8 @@ class RuleReading(TallyReading):
         for support in supports:
 
             def read(record: AnyRecord, item: str = support.item) -> MistakeCard | None:
-                if isinstance(record, Adopted) and (memory := self._read_adopted(record)):
+                """The card there."""
+                if isinstance(record, Adopted) and (memory := self._read_memory(record)):
                     return word_adopted_card(memory, item)
                 return word_card(record, item) if isinstance(record, Episode) else None
 

@@ -36,14 +36,15 @@ def read_once(read: Callable[Concatenate[S, P], T]) -> Callable[Concatenate[S, P
     """What was read for one part of an answer is not read again for another."""
 
     @wraps(read)
-    def kept(self: S, /, *args: P.args, **options: P.kwargs) -> T:
+    def read_anew(self: S, /, *args: P.args, **options: P.kwargs) -> T:
+        """What was read, now or before."""
         key = (read, *args)
         if key not in self._kept:
             self._kept[key] = read(self, *args, **options)
         answer: T = self._kept[key]
         return answer
 
-    return kept
+    return read_anew
 
 
 class TallyReading:

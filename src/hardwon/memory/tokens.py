@@ -103,7 +103,7 @@ class Tokens:
         """All that are active, and those that ended not long ago; the oldest first."""
         return [_token(row) for row in self._keep.all()]
 
-    def named(self, id_or_name: str) -> list[Token]:
+    def find(self, id_or_name: str) -> list[Token]:
         """What `revoke` would end. UnknownTokenError where that is nothing."""
         wanted = check_text("id_or_name", id_or_name)
         names = {wanted, normalize("NFKC", wanted).strip()}
@@ -118,7 +118,7 @@ class Tokens:
 
     def revoke(self, id_or_name: str) -> list[Token]:
         """Ends a token at once, or all of one name; returns them."""
-        ended = [token.id for token in self.named(id_or_name)]
+        ended = [token.id for token in self.find(id_or_name)]
         self._keep.revoke(ended, to_us(self._clock()))
         return [token for token in self.all() if token.id in ended]
 

@@ -74,6 +74,7 @@ def load(
     """
 
     def arrivals() -> Iterator[_Arrival]:
+        """The records, one by one."""
         return (_read_arrival(project, record) for record in read())
 
     loaded = Loaded(dry_run=dry_run)
@@ -395,7 +396,7 @@ def _merge_batch(
 _TARGET_CHARS_MAX: Final = 200
 
 
-def _note_left(merged: Merged, what: str) -> None:
+def _leave(merged: Merged, what: str) -> None:
     """What was decided elsewhere, and is not taken over."""
     merged.left_total += 1
     if len(merged.left) < limits.ITEMS_MAX:
@@ -409,7 +410,7 @@ def _note_event(merged: Merged, event: Event, retired: Set[str]) -> None:
     what = "archived" if event.kind == "superseded" else event.status or event.kind
     is_done = what == "archived" and event.record_id in retired
     if event.kind in ("status", "superseded", "forgotten", "undone") and not is_done:
-        _note_left(merged, f"{what} by {event.by}: {event.record_id}")
+        _leave(merged, f"{what} by {event.by}: {event.record_id}")
 
 
 def _comes_along(
@@ -425,11 +426,11 @@ def _comes_along(
     author = record.metadata.source.author
     if isinstance(record, Decision):
         what = f"{record.action} {record.target or record.text} by {author}: {record.id}"
-        _note_left(merged, what)
+        _leave(merged, what)
         return False
     status = original_of(stored).metadata.validation.status
     if status in VOUCHED_STATUSES:
-        _note_left(merged, f"{status} by {author}, who recorded it so: {record.id}")
+        _leave(merged, f"{status} by {author}, who recorded it so: {record.id}")
     return True
 
 

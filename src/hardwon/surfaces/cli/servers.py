@@ -320,7 +320,7 @@ def revoke_token(
       hardwon tokens revoke ci --yes
     """
     with cli.read_memory() as memory:
-        meant = memory.tokens.named(id_or_name)
+        meant = memory.tokens.find(id_or_name)
         listed = ", ".join(views.visible(describe_token(token)) for token in meant)
         cli.require_consent(f"Revoke {say_count(len(meant), 'token')}: {listed}?", yes)
         ended = memory.tokens.revoke(id_or_name)
