@@ -121,7 +121,7 @@ class Visitor:
         return [
             f"{each['id']} ({each['impact']}): {node['target']} {node['html'][:200]}"
             for each in found
-            if each["impact"] in ("serious", "critical")
+            if each["impact"] in ("serious", "critical") or each["id"] == "heading-order"
             for node in each["nodes"][:4]
         ]
 

@@ -77,6 +77,14 @@ def hardwon_does(
     return run_program(*command, status=None, input=stdin, env={**os.environ, **environment})
 
 
+def install_command(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`hardwon` as an installed command, of the code under test."""
+    folder.mkdir()
+    (folder / "hardwon").write_text(f'#!/bin/sh\nexec {warm.python()} -m {warm.MAIN} "$@"\n')
+    (folder / "hardwon").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
+
+
 def at_once(*arguments: str, stdin: str | None = None) -> Result:
     """The same without a process of its own."""
     return CliRunner().invoke(app, arguments, input=stdin, prog_name="hardwon")

@@ -19,7 +19,7 @@ from typing import NamedTuple
 import pytest
 
 import warm
-from command_line import ROOT, answered, at_once
+from command_line import ROOT, answered, at_once, install_command
 from hardwon import json_schema
 from hardwon.fixes.ai_memory import AIMemory
 from hardwon.tree.engine import MemoryEngine
@@ -210,17 +210,12 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (folder / name).write_text(text)
     (folder / "memory.sh").chmod(0o755)
     assert len(answered("drop-in", "install", str(folder))["installed"]) == 3
-    programs = tmp_path / "bin"
-    programs.mkdir()
-    for name, command in {
-        "hardwon": f"{warm.python()} -m hardwon.surfaces.cli.main",
-        # the shell of SQLite may not be installed
-        "sqlite3": f"{warm.python()} -c 'import sqlite3, sys; "
-        "print(*sqlite3.connect(sys.argv[1]).execute(sys.argv[2]).fetchone())'",
-    }.items():
-        (programs / name).write_text(f'#!/bin/sh\nexec {command} "$@"\n')
-        (programs / name).chmod(0o755)
-    monkeypatch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
+    install_command(tmp_path / "bin", monkeypatch)
+    # the shell of SQLite may not be installed
+    asks = "print(*sqlite3.connect(sys.argv[1]).execute(sys.argv[2]).fetchone())"
+    command = f"{warm.python()} -c 'import sqlite3, sys; {asks}'"
+    (tmp_path / "bin" / "sqlite3").write_text(f'#!/bin/sh\nexec {command} "$@"\n')
+    (tmp_path / "bin" / "sqlite3").chmod(0o755)
     return folder
 
 

@@ -116,9 +116,7 @@ KEPT = (
         if "tree" not in pair[0] or "second_name" not in pair[1].__name__
     ],
 )
-def test_so_does_everything_else_that_the_memory_keeps(
-    tmp_path: Path, aside: Path, own: str, way: Aliases
-) -> None:
+def test_all_else_of_a_memory_stays(tmp_path: Path, aside: Path, own: str, way: Aliases) -> None:
     with MemoryEngine(tmp_path / "brain") as engine:
         keys = {"tool": "code_interpreter", "task_type": "debug", "summary": "lock"}
         engine.remember(content="It needs a lock", outcome="success", **keys)
@@ -165,9 +163,7 @@ def test_a_training_memory_does_not_put_a_database_aside(tmp_path: Path, aside: 
 
 
 @pytest.mark.parametrize("writer", WRITERS)
-def test_a_file_is_replaced_through_a_link_that_stays(
-    tmp_path: Path, aside: Path, writer: str
-) -> None:
+def test_a_file_is_replaced_through_a_link(tmp_path: Path, aside: Path, writer: str) -> None:
     with Memory(tmp_path / "brain") as memory:
         memory.record_fact("Port 80 is open.", "observation")
         (tmp_path / "real.json").write_text("old")

@@ -110,9 +110,7 @@ def test_the_plugins_server_starts_and_has_the_usual_tools(dist: Path, tmp_path:
 
 
 @pytest.mark.parametrize(("file", "agent"), [("hooks", "claude-code"), ("codex", "codex")])
-def test_the_plugins_hooks_are_those_that_are_installed(
-    dist: Path, file: str, agent: str, tmp_path: Path
-) -> None:
+def test_the_plugins_hooks(dist: Path, file: str, agent: str, tmp_path: Path) -> None:
     hooks = read(dist / PLUGIN / f"hooks/{file}.json")["hooks"]
     assert {"SessionStart", "UserPromptSubmit", "PreToolUse", "PostToolUse", "Stop"} <= hooks.keys()
     entries = [entry for items in hooks.values() for item in items for entry in item["hooks"]]

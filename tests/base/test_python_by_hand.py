@@ -70,6 +70,19 @@ def test_everything_that_is_wrong_is_told_at_once(memory: Memory) -> None:
         lambda: memory.remember("x", odd, color={1}, author=odd): "author color outcome",
         lambda: memory.record_fix(odd, odd, True, system_info=odd): "fix_success issue system_info",
         lambda: memory.context(odd, count_tokens=odd, explain=odd): "count_tokens explain query",
+        lambda: memory.recall(odd, k=0, outcome=odd): "k outcome query",
+        lambda: memory.recall("x", k=0, kind=odd, as_of=odd): "as_of k kind",
+        lambda: memory.browse(-1, project="other"): "limit project",
+        lambda: memory.context("x", task_id=odd, issue={"model": 5}, budget_tokens=0): (
+            "budget_tokens issue.model task_id"
+        ),
+        lambda: memory.advise("", task=odd, error=odd, steps=[{}]): (
+            "action error steps.0.action task"
+        ),
+        lambda: memory.similar_issues({"model": 5}, 0): "issue.model limit",
+        lambda: memory.rules(odd, odd, 0): "limit state task_id",
+        lambda: memory.care.helpful(odd, 0): "limit status",
+        lambda: memory.care.progress(odd, odd, 0): "limit per since",
         lambda: memory.credit(odd, odd, "two\nlines"): "by context_or_ids outcome",
         lambda: memory.archive("odd", odd, odd): "by reason record_id",
         lambda: memory.forget(odd, author=None, **flags): "author by dry_run ids_or_filters",

@@ -183,9 +183,7 @@ def test_what_is_forgotten_goes_from_every_export(
         assert not (tmp_path / "gone").exists()
 
 
-def test_forgetting_tells_where_it_still_stands(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_forgetting_tells_where_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(*_: Any) -> bool:
         raise OSError(28, "No space left on device")
 
@@ -223,9 +221,7 @@ def test_names_are_valid_and_each_its_own(pairs: list[tuple[str, str]]) -> None:
 
 
 @given(WORDS, WORDS, WORDS)
-def test_whatever_is_recorded_the_frontmatter_is_the_one_that_is_told(
-    project: str, named: str, line: str
-) -> None:
+def test_the_frontmatter_is_the_one_that_is_told(project: str, named: str, line: str) -> None:
     item = made._Item(line, ["0198c0de-0000-7000-8000-000000000001"], True, named)
     skill = made._make_skill(project, "errors", "What made errors go away", "Use it.", [item])
     head = check(skill.text, skill.name)

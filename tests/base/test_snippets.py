@@ -45,7 +45,7 @@ def _in_checkout() -> list[Path]:
     [page for page in PAGES if page != MADE_FROM_COMMANDS],
     ids=lambda page: str(page.relative_to(ROOT)),
 )
-def test_the_snippets_of_a_page_run(
+def test_snippets_of_a_page_run(
     page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = _in_checkout()
@@ -108,7 +108,7 @@ FALSE_PAGES = {
 
 
 @pytest.mark.parametrize("text", FALSE_PAGES.values(), ids=FALSE_PAGES.keys())
-def test_a_page_that_is_not_true_is_found_out(
+def test_a_false_page_is_found_out(
     text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     page = tmp_path / "page.md"
@@ -176,7 +176,7 @@ print(len(names), "file")
 """
 
 
-def test_a_page_is_read_as_one_shell_and_one_python(
+def test_a_page_is_one_shell_and_one_python(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     page = tmp_path / "page.md"

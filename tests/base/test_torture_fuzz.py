@@ -94,9 +94,7 @@ def test_an_error_that_is_not_ours_is_found_with_its_input() -> None:
     assert "\\x00" in finding
 
 
-def test_an_expression_that_takes_for_ever_is_stopped_and_found(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_what_takes_for_ever_is_stopped_and_found(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fuzz, "CPU_S_MAX", 0.2)
     (finding,) = find(make_up(re.compile(r"(a+)+$").match, ["a" * 40 + "b"]), 3)
     assert "TookTooLongError" in finding

@@ -345,9 +345,7 @@ def test_cleanup_keeps_successes_longer_and_can_be_undone(history: AIMemory, clo
         history.auto_cleanup(30, dry_run="no")  # type: ignore[arg-type]
 
 
-def test_cleanup_goes_on_to_the_end(
-    history: AIMemory, clock: Clock, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_cleanup_goes_on(history: AIMemory, clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "TRANSACTION_RECORDS_MAX", 2)
     for _ in range(4):
         some(history)
@@ -554,9 +552,7 @@ def test_no_secret_of_the_live_dict_is_exported(history: AIMemory, tmp_path: Pat
     )
 
 
-def test_knowledge_is_written_after_an_attempt(
-    history: AIMemory, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_knowledge_is_written(history: AIMemory, monkeypatch: pytest.MonkeyPatch) -> None:
     """As fix history writes it: indented, in ASCII, in this order, what a caller added included."""
     monkeypatch.setattr(knowledge_base, "_RESTS", 0)
     record(history, analysis="größer")

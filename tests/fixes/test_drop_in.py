@@ -11,10 +11,11 @@ from pathlib import Path
 import pytest
 
 import warm
-from command_line import ROOT, answered, at_once, refused
+from command_line import ROOT, answered, at_once, install_command, refused
 from hardwon.capture.agent_settings import AGENT_SETTINGS_BYTES_MAX
 from hardwon.fixes.ai_memory import AIMemory
 from hardwon.surfaces.cli import drop_in
+from short import run_program
 
 # What an older project holds, as far as anybody can tell it by: none of it is to be run.
 OLDER = {
@@ -67,14 +68,7 @@ def project(tmp_path: Path) -> Path:
 def run(*command: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]:
     """With the drop-ins on the path as well, which is of no use here: one's own folder is first."""
     environment = {**os.environ, "PYTHONPATH": str(ROOT / "drop_in")}
-    return subprocess.run(
-        list(map(str, command)),
-        cwd=cwd,
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    return run_program(*command, status=None, cwd=cwd, env=environment)
 
 
 def test_scripts_beside_their_modules_change_over_and_back(
@@ -98,18 +92,16 @@ def test_scripts_beside_their_modules_change_over_and_back(
     model = run(python, module, "model", "m", cwd=tmp_path)
     assert json.loads(model.stdout)["total_tests"] == 1
     assert run(python, module, "export", "all.json", cwd=tmp_path).returncode == 0
-    assert (
-        json.loads((tmp_path / "all.json").read_text())["statistics"]["total_fixes_attempted"] == 1
-    )
+    statistics = json.loads((tmp_path / "all.json").read_text())["statistics"]
+    assert statistics["total_fixes_attempted"] == 1
     for wrong in ((), ("forget",), ("model",)):
         told = run(python, module, *wrong, cwd=tmp_path)
         assert (told.returncode, told.stdout) == (1, "")
         assert "Usage:" in told.stderr
 
-    modes = [
-        (project / name).stat().st_mode & 0o777 for name in ("memory.sh", "training/memory.py")
-    ]
-    assert modes == [0o750, (project / "train.py").stat().st_mode & 0o777]
+    names = ("memory.sh", "training/memory.py", "train.py")
+    mode, *others = ((project / name).stat().st_mode & 0o777 for name in names)
+    assert (mode, len(set(others))) == (0o750, 1)
     assert answered("drop-in", "install", str(project))["already"] == list(OLDER)
     assert answered("drop-in", "remove", str(project)) == {"restored": list(OLDER), "removed": []}
     assert {name: (project / name).read_text() for name in OLDER} == OLDER
@@ -117,23 +109,15 @@ def test_scripts_beside_their_modules_change_over_and_back(
     assert "none of Hardwon's modules" in at_once("drop-in", "remove", str(project)).stdout
 
 
-def test_memory_sh_finds_the_memory_beside_it(project: Path, tmp_path: Path) -> None:
+def test_memory_sh_is_beside_it(
+    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     at_once("drop-in", "install", str(project))
     with AIMemory(project / "AIMemory") as history:
         history.record_fix_attempt({"model": "m"}, {}, True, True, 1.0)
-    (tmp_path / "bin").mkdir()
-    command = tmp_path / "bin" / "hardwon"
-    command.write_text(f'#!/bin/sh\nexec {warm.python()} -m hardwon.surfaces.cli.main "$@"\n')
-    command.chmod(0o755)
+    install_command(tmp_path / "bin", monkeypatch)
     for script in ("memory.sh", "Scripts/memory_cli.sh"):
-        shown = subprocess.run(
-            [project / script, "stats"],
-            cwd=tmp_path,
-            env={**os.environ, "PATH": f"{tmp_path / 'bin'}:{os.environ['PATH']}"},
-            capture_output=True,
-            text=True,
-            check=True,
-        ).stdout
+        shown = run_program(project / script, "stats", cwd=tmp_path).stdout
         assert shown.splitlines()[1] == "  total_fixes_attempted: 1"
 
 

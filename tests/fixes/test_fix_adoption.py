@@ -76,9 +76,7 @@ def names_in(folder: Path) -> list[str]:
 
 
 @pytest.mark.parametrize("years", [0, 3])
-def test_an_adopted_attempt_weighs_like_a_recorded_one(
-    tmp_path: Path, clock: Clock, years: int
-) -> None:
+def test_an_adopted_attempt_weighs_as_much(tmp_path: Path, clock: Clock, years: int) -> None:
     asked = [
         {"model": f"m{number % 3}", "issue_type": kind, "description": f"d{number % 5}"}
         for number, kind in zip(range(60), ["TIMEOUT", "CRASH"] * 30, strict=True)
@@ -121,9 +119,7 @@ def test_an_adopted_attempt_weighs_like_a_recorded_one(
 
 
 @pytest.mark.parametrize("shape", legacy.SHAPES)
-def test_every_row_comes_in_and_the_source_stays(
-    tmp_path: Path, memory: Memory, shape: str
-) -> None:
+def test_every_row_comes_in_the_source_stays(tmp_path: Path, memory: Memory, shape: str) -> None:
     source = tmp_path / "old" / "ai_memory.db"
     source.parent.mkdir()
     legacy.make(source, legacy.AWKWARD, shape)
@@ -559,9 +555,7 @@ def test_a_knowledge_base_that_says_nothing_adds_nothing(tmp_path: Path, memory:
         ('{"own": ["' + '", "'.join(["x" * 190_000] * 25) + '"]}', "knowledge_base"),
     ],
 )
-def test_a_wrong_knowledge_base_is_named(
-    tmp_path: Path, memory: Memory, text: str, field: str
-) -> None:
+def test_a_wrong_knowledge_base(tmp_path: Path, memory: Memory, text: str, field: str) -> None:
     path = tmp_path / "knowledge_base.json"
     path.write_text(text)
     with pytest.raises(InvalidInputError) as caught:
@@ -810,9 +804,7 @@ def test_a_database_that_somebody_writes_to_is_left(
         assert {fix.notes for fix in fixes_of(memory)} == {"late"}
 
 
-def test_nobody_writes_to_the_old_one_unnoticed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_nobody_writes_to_the_old_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = folder_with(tmp_path)
     path = folder / "ai_memory.db"
 

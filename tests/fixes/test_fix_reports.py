@@ -48,30 +48,21 @@ def check(memory: Memory, counting: list[Fix], days: int) -> None:
 
     inside = [fix for fix in counting if TODAY - timedelta(days=days) < day_of(fix) <= TODAY]
     charted = memory.fixes.days(days)
-    if inside:
-        first = min(map(day_of, inside))
-        assert [each.day for each in charted] == [
-            first + timedelta(days=n) for n in range((TODAY - first).days + 1)
-        ]
-    else:
-        assert charted == []
+    first = min(map(day_of, inside), default=TODAY + timedelta(days=1))
+    every_day = [first + timedelta(days=n) for n in range((TODAY - first).days + 1)]
+    assert [each.day for each in charted] == every_day
     for each in charted:
-        assert (each.attempts, each.applied, each.verified) == counted(
-            [fix for fix in inside if day_of(fix) == each.day]
-        )
+        of_day = [fix for fix in inside if day_of(fix) == each.day]
+        assert (each.attempts, each.applied, each.verified) == counted(of_day)
 
-    cells = {(cell.model, cell.issue_type): cell for cell in memory.fixes.matrix()}
-    assert cells.keys() == {(fix.issue.model, fix.issue.issue_type) for fix in counting}
-    for (model, issue_type), cell in cells.items():
-        own = [
-            fix
-            for fix in counting
-            if (fix.issue.model, fix.issue.issue_type) == (model, issue_type)
-        ]
+    by_cell = {(cell.model, cell.issue_type): cell for cell in memory.fixes.matrix()}
+    places = [(fix.issue.model, fix.issue.issue_type) for fix in counting]
+    assert by_cell.keys() == set(places)
+    for place, cell in by_cell.items():
+        own = [fix for fix, its in zip(counting, places, strict=True) if its == place]
         assert (cell.attempts, cell.applied, cell.verified) == counted(own)
-        assert cell.p_success == pytest.approx(
-            memory.odds(model=model, issue_type=issue_type).p_success
-        )
+        odds = memory.odds(model=place[0], issue_type=place[1])
+        assert cell.p_success == pytest.approx(odds.p_success)
 
     trends = {trend.issue_type: trend for trend in memory.fixes.trends(days)}
     assert trends.keys() == {fix.issue.issue_type for fix in inside}
@@ -89,9 +80,7 @@ def check(memory: Memory, counting: list[Fix], days: int) -> None:
 
 @settings(max_examples=examples(50))
 @given(st.lists(fixes, max_size=14, unique_by=lambda fix: fix.id), st.integers(1, 6), st.data())
-def test_figures_are_what_records_add_up_to(
-    made: list[Fix], days: int, data: st.DataObject
-) -> None:
+def test_figures_are_what_records_add_up(made: list[Fix], days: int, data: st.DataObject) -> None:
     counting = [fix for fix in made if fix.metadata.validation.status != "archived"]
     with (
         tempfile.TemporaryDirectory() as folder,
@@ -99,43 +88,30 @@ def test_figures_are_what_records_add_up_to(
     ):
         memory.add_many(made)
         check(memory, counting, days)
-        for change in (
-            data.draw(st.permutations(["forget", "archive", "rollback"])) if counting else ()
-        ):
-            victim = data.draw(st.sampled_from(counting)) if counting else None
-            if victim and change == "forget":
-                memory.forget(victim.id)
-                counting = [fix for fix in counting if fix.id != victim.id]
-            elif victim and change == "archive":
-                memory.archive(victim.id, "stale")
-                counting = [fix for fix in counting if fix.id != victim.id]
-            elif victim:
+        for change in data.draw(st.permutations(["forget", "archive", "rollback"])):
+            if not counting:
+                break
+            victim = data.draw(st.sampled_from(counting))
+            if change == "rollback":
                 author = victim.metadata.source.author
                 decision = memory.rollback(author)
                 kept = [fix for fix in counting if fix.metadata.source.author != author]
                 check(memory, kept, days)
                 memory.undo(decision.id)
+            else:
+                if change == "forget":
+                    memory.forget(victim.id)
+                else:
+                    memory.archive(victim.id, "stale")
+                counting = [fix for fix in counting if fix.id != victim.id]
             check(memory, counting, days)
-
-
-def test_an_empty_memory(memory: Memory) -> None:
-    totals = memory.fixes.totals()
-    result = (totals.attempts, totals.applied, totals.verified, totals.models, totals.issue_types)
-    assert result == (0, 0, 0, 0, 0)
-    assert not any(
-        (memory.fixes.days(), memory.fixes.matrix(), memory.fixes.trends(), memory.fixes.fixers())
-    )
 
 
 def test_the_window_ends_where_it_says(memory: Memory) -> None:
     for days in (29, 30, 2, 0):
         memory.record_fix({"model": "m"}, True, False, timestamp=START - timedelta(days=days))
-    assert (
-        len(memory.fixes.days()),
-        len(memory.fixes.days(31)),
-        len(memory.fixes.days(3)),
-        len(memory.fixes.days(2)),
-    ) == (30, 31, 3, 1)
+    assert len(memory.fixes.days()) == 30
+    assert [len(memory.fixes.days(number)) for number in (31, 3, 2)] == [31, 3, 1]
     assert [day.attempts for day in memory.fixes.days(3)] == [1, 0, 1], "a chart wants every day"
     assert memory.fixes.days(3)[1].success_rate == memory.fixes.days(3)[1].applied_rate == 0.0
     result = (memory.fixes.days(1)[0].applied_rate, memory.fixes.days(1)[0].success_rate)
@@ -166,32 +142,25 @@ def test_days_that_are_none_are_refused(memory: Memory, wrong: Any) -> None:
 
 
 def days(*attempts: int) -> tuple[FixDay, ...]:
-    return days_between(
-        {number: (count, 0, 0) for number, count in enumerate(attempts)}, 0, len(attempts) - 1
-    )
+    counts = {number: (count, 0, 0) for number, count in enumerate(attempts)}
+    return days_between(counts, 0, len(attempts) - 1)
 
 
 def test_what_rises_what_falls_and_what_only_seems_to() -> None:
-    found = {
-        trend.issue_type: trend
-        for trend in issue_trends(
-            {
-                "more": days(0, *[2] * 10, 99, *[9] * 10, 0),
-                "less": days(0, *[9] * 10, 0, *[2] * 10, 0),
-                "same": days(*[50] * 23),
-                "burst": days(0, *[0] * 10, 0, *[60, *[0] * 9], 0),
-                "cut off": days(1, *[400] * 20, 3),
-            }
-        )
+    types = {
+        "more": days(0, *[2] * 10, 99, *[9] * 10, 0),
+        "less": days(0, *[9] * 10, 0, *[2] * 10, 0),
+        "same": days(*[50] * 23),
+        "burst": days(0, *[0] * 10, 0, *[60, *[0] * 9], 0),
+        "cut off": days(1, *[400] * 20, 3),
     }
+    found = {trend.issue_type: trend for trend in issue_trends(types)}
     result: Any = (found["more"].direction, found["more"].earlier, found["more"].later)
     assert result == ("rising", 20, 90)
     result = (found["less"].direction, found["less"].earlier, found["less"].later)
     assert result == ("falling", 90, 20)
     assert (found["same"].direction, found["same"].p_value) == ("steady", 1.0)
-    assert found["burst"].direction == "steady", (
-        "sixty attempts of one day are one occurrence, not sixty"
-    )
+    assert found["burst"].direction == "steady", "sixty of one day are one occurrence"
     assert found["cut off"].direction == "steady", "today is not over yet"
     assert all(0 <= trend.p_value <= 1 for trend in found.values())
 

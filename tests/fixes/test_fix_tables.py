@@ -42,17 +42,10 @@ def asked(memory: Memory, sql: str, *values: Any) -> list[tuple[Any, ...]]:
 
 
 def a_fix(memory: Memory, **changes: Any) -> Fix:
-    given: dict[str, Any] = {
-        "issue": {"model": "qwen2.5:7b", "issue_type": "TIMEOUT", "description": "no answer"},
-        "fix_success": True,
-        "verification_success": True,
-        "analysis": "needs more time",
-        "fix_commands": ["ollama pull  qwen2.5:7b"],
-        "system_info": {"os": "Linux"},
-        "execution_time_seconds": 2.5,
-        "author": "claude",
-    }
-    return memory.record_fix(**{**given, **changes})
+    issue = {"model": "qwen2.5:7b", "issue_type": "TIMEOUT", "description": "no answer"}
+    given: dict[str, Any] = {"fix_commands": ["ollama pull  qwen2.5:7b"], "author": "claude"}
+    given |= {"analysis": "needs more time", "system_info": {"os": "Linux"}}
+    return memory.record_fix(issue, True, True, execution_time_seconds=2.5, **given | changes)
 
 
 def test_a_fix_is_a_row_at_once(memory: Memory) -> None:
@@ -74,11 +67,9 @@ def test_a_fix_is_a_row_at_once(memory: Memory) -> None:
         system_info='{"os": "Linux"}',
         notes="fine",
     )
-    ((name, signature, good, bad, best, _, confidence),) = asked(
-        memory,
-        "SELECT pattern_name, issue_signature, success_count, failure_count, best_fix, last_seen, "
-        "confidence_score FROM issue_patterns",
-    )
+    columns = "pattern_name, issue_signature, success_count, failure_count, best_fix"
+    sql = f"SELECT {columns}, confidence_score FROM issue_patterns"
+    ((name, signature, good, bad, best, confidence),) = asked(memory, sql)
     result: Any = (name, signature, good, bad, confidence)
     assert result == (f"TIMEOUT on qwen2.5 [{signature}]", row[4], 1, 0, 0.1)
     result = json.loads(best)
@@ -118,10 +109,8 @@ def test_nobody_else_writes_them(memory: Memory, table: str, change: str) -> Non
 
 def test_a_write_that_fails_leaves_them_locked(memory: Memory) -> None:
     fix = a_fix(memory)
-    with (
-        pytest.raises(ValueError, match="in the middle"),
-        memory._project.store.write(memory.project) as writer,
-    ):
+    fails = pytest.raises(ValueError, match="in the middle")
+    with fails, memory._project.store.write(memory.project) as writer:
         writer.erase("default", [fix.id], [])
         raise ValueError("in the middle")
     assert asked(memory, "SELECT open FROM fix_guard") == [(0,)]
@@ -137,16 +126,11 @@ def test_other_projects_are_not_shown(tmp_path: Path) -> None:
 
 
 def test_no_id_is_given_out_twice(memory: Memory) -> None:
-    first = a_fix(memory).number
-    last = a_fix(memory)
-    number = last.number
+    first, last = a_fix(memory), a_fix(memory)
     memory.forget(last.id)
     memory.record_fact("something else", "error")
-    third = a_fix(memory).number
-    assert first is not None
-    assert number is not None
-    assert third is not None
-    assert first < number < third
+    first_number, number, third = (fix.number or 0 for fix in (first, last, a_fix(memory)))
+    assert 0 < first_number < number < third
     assert memory.fixes.history.row(number) is None
 
 
@@ -182,7 +166,10 @@ def test_common_questions_are_answered_by_an_index_alone(memory: Memory) -> None
 def test_damaged_tables_are_noticed_and_mended(memory: Memory) -> None:
     for number in range(3):
         a_fix(memory, fix_commands=[f"try {number}"])
-    untouched = [asked(memory, f"SELECT * FROM {table}") for table in TABLES]
+    told = "pattern_name, issue_signature, success_count, failure_count, best_fix, last_seen"
+    every_row = [f"SELECT {told}, confidence_score FROM issue_patterns"]
+    every_row += [f"SELECT * FROM {table}" for table in TABLES if table != "issue_patterns"]
+    untouched = [asked(memory, sql) for sql in every_row]
     with closing(apsw.Connection(memory.location)) as other:
         other.execute("UPDATE fix_guard SET open = 1")
         other.execute("DELETE FROM fix_history WHERE id = 2")
@@ -191,32 +178,15 @@ def test_damaged_tables_are_noticed_and_mended(memory: Memory) -> None:
     assert not memory.doctor().ok
     memory.rebuild()
     assert memory.doctor().ok
-    assert [
-        row[1:] if table == "issue_patterns" else row
-        for table in TABLES
-        for row in asked(memory, f"SELECT * FROM {table}")
-    ] == [
-        row[1:] if table == "issue_patterns" else row
-        for table, rows in zip(TABLES, untouched, strict=True)
-        for row in rows
-    ]
+    assert [asked(memory, sql) for sql in every_row] == untouched
 
 
-steps = st.lists(
-    st.tuples(
-        st.sampled_from(
-            "add add forget archive verify rollback undo cleanup compress compact credit merge".split()
-        ),
-        st.integers(0, 30),
-        fixes,
-    ),
-    min_size=4,
-    max_size=25,
-)
+WHAT = "add add forget archive verify rollback undo cleanup compress compact credit merge".split()
+STEP = st.tuples(st.sampled_from(WHAT), st.integers(0, 30), fixes)
 
 
 @settings(max_examples=examples(80), deadline=None)
-@given(steps)
+@given(st.lists(STEP, min_size=4, max_size=25))
 def test_whatever_happens_tables_say_what_records_say(done: list[tuple[str, int, Fix]]) -> None:
     with (
         tempfile.TemporaryDirectory() as folder,
@@ -254,14 +224,10 @@ def _do(memory: Memory, other: Memory, what: str, number: int, fix: Fix) -> None
 
 
 def _undo_one(memory: Memory, number: int) -> None:
-    decisions = [
-        each
-        for each in memory.care.decisions()
-        if each.action in ("rollback", "cleanup", "compress")
-    ]
-    purged = any(
-        isinstance(each, Cleaned) and each.packed is None for each in memory.browse(kind="cleaned")
-    )
+    undone = ("rollback", "cleanup", "compress")
+    decisions = [each for each in memory.care.decisions() if each.action in undone]
+    cleaned = [each for each in memory.browse(kind="cleaned") if isinstance(each, Cleaned)]
+    purged = any(each.packed is None for each in cleaned)
     if decisions and not (purged and decisions[number % len(decisions)].action == "cleanup"):
         memory.undo(decisions[number % len(decisions)].id)
 
@@ -283,31 +249,21 @@ def _happen_to(memory: Memory, record_id: str, what: str) -> None:
 def _check_against_records(memory: Memory) -> None:
     rolled_back = {each.target for each in memory.care.decisions("rollback")}
     shown, models, patterns = [], Counter[str](), Counter[str]()
-    for kind in ("fix", "cleaned"):
-        for record in memory.browse(kind=kind):
-            if (
-                record.metadata.validation.status == "archived"
-                or record.metadata.source.author in rolled_back
-            ):
-                continue
-            if isinstance(record, Fix):
-                shown.append(
-                    (
-                        record.metadata.context.timestamp.isoformat(timespec="microseconds"),
-                        record.issue.model,
-                    )
-                )
-                models[record.issue.model] += 1
-                patterns[fix_history_signature(record.issue)] += 1
-            elif isinstance(record, Cleaned):
-                models[record.model] += 1
-                patterns[record.signature] += 1
+    for record in (record for kind in ("fix", "cleaned") for record in memory.browse(kind=kind)):
+        metadata = record.metadata
+        if metadata.validation.status == "archived" or metadata.source.author in rolled_back:
+            continue
+        if isinstance(record, Fix):
+            at_once = metadata.context.timestamp.isoformat(timespec="microseconds")
+            shown.append((at_once, record.issue.model))
+            models[record.issue.model] += 1
+            patterns[fix_history_signature(record.issue)] += 1
+        elif isinstance(record, Cleaned):
+            models[record.model] += 1
+            patterns[record.signature] += 1
     assert sorted(asked(memory, "SELECT timestamp, model_name FROM fix_history")) == sorted(shown)
-    assert (
-        dict(asked(memory, "SELECT model_name, total_tests FROM model_characteristics")) == models
-    )
-    counted = asked(
-        memory,
-        "SELECT issue_signature, sum(success_count + failure_count) FROM issue_patterns GROUP BY 1",
-    )
-    assert dict(counted) == patterns
+    told = dict(asked(memory, "SELECT model_name, total_tests FROM model_characteristics"))
+    assert told == models
+    tried = "sum(success_count + failure_count)"
+    sql = f"SELECT issue_signature, {tried} FROM issue_patterns GROUP BY 1"
+    assert dict(asked(memory, sql)) == patterns

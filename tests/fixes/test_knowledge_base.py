@@ -88,9 +88,7 @@ knowledge_bases = st.fixed_dictionaries(
 
 
 @given(knowledge_bases, knowledge_bases, knowledge_bases)
-def test_two_lose_nothing(
-    base: dict[str, Any], mine: dict[str, Any], theirs: dict[str, Any]
-) -> None:
+def test_two_lose_none(base: dict[str, Any], mine: dict[str, Any], theirs: dict[str, Any]) -> None:
     assert beyond(mine, joined(theirs, mine)) == {}
     assert beyond(base, base) == {}
     both = merged(base, mine, theirs)

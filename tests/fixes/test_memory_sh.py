@@ -16,12 +16,12 @@ from typing import Any
 import pytest
 
 import legacy_fixes
-import warm
 from command_line import (
     ROOT,
     answered,
     at_once,
     hardwon_does,
+    install_command,
     keys_of,
     keys_told_of,
     on_a_terminal,
@@ -66,12 +66,7 @@ pytestmark = pytest.mark.usefixtures("own_folder")
 @pytest.fixture
 def script(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """memory.sh, and `hardwon` as an installed command of the code under test."""
-    folder = tmp_path / "installed here"
-    folder.mkdir()
-    command = folder / "hardwon"
-    command.write_text(f'#!/bin/sh\nexec {warm.python()} -m hardwon.surfaces.cli.main "$@"\n')
-    command.chmod(0o755)
-    monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
+    install_command(tmp_path / "installed here", monkeypatch)
     return Path(shutil.copy(SCRIPT, tmp_path / "memory.sh"))
 
 
@@ -292,9 +287,7 @@ def test_without_the_command_python_does(script: Path, monkeypatch: pytest.Monke
 
 
 @pytest.mark.parametrize("python", ["exit 1", None])
-def test_without_both_one_line(
-    python: str | None, script: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_both(python: str | None, script: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     only_python(monkeypatch, python)
     done = runs(script, "stats")
     assert (done.returncode, done.stdout) == (127, "")

@@ -48,9 +48,7 @@ def test_a_fact_that_does_not_stand_alone_is_kept_and_says_so(memory: Memory) ->
     assert memory.get(kept.id) == kept
 
 
-def test_records_that_are_added_or_loaded_stay(
-    memory: Memory, tmp_path: Path, place: Places
-) -> None:
+def test_records_added_or_loaded_stay(memory: Memory, tmp_path: Path, place: Places) -> None:
     given = fact("It broke yesterday in a.py.")
     memory.add(given)
     again = fact("It broke yesterday in a.py.")

@@ -108,7 +108,7 @@ def test_what_failed_or_claims_nothing_is_not_vouched_for(bench: Bench) -> None:
     memory, name = bench.memory, "test_session_expires"
     issue = {"issue_type": "ERROR", "description": name, "error_output": REPORT}
     refused = [
-        memory.remember(name, "failure", "code_interpreter", error_type="logic"),
+        memory.remember(name, "failure", "unknown"),
         memory.remember(f"{name} annoys", "interaction", sentiment="negative"),
         memory.record_trajectory(name, [{"action": "edit", "observation": REPORT}], 0.0),
         memory.record_fix(issue, False, False),

@@ -27,15 +27,10 @@ def run(memory: Memory, *steps: tuple[str, str], task: str = "make it green", **
 
 
 def test_the_variable_cured_the_key_error_and_the_migration_the_table(memory: Memory) -> None:
-    run(
-        memory,
-        ("make test", NO_URL),
-        ("DATABASE_URL=sqlite:///dev.db make test", NO_TABLE),
-        ("make migrate", FINE),
-        ("DATABASE_URL=sqlite:///dev.db make test", FINE),
-    )
+    cure = "DATABASE_URL=sqlite:///dev.db make test"
+    run(memory, ("make test", NO_URL), (cure, NO_TABLE), ("make migrate", FINE), (cure, FINE))
     (variable,) = memory.solutions(NO_URL, action="make test")
-    assert variable.action == "DATABASE_URL=sqlite:///dev.db make test"
+    assert variable.action == cure
     assert (variable.helped, variable.tried) == (1, 1)
     assert memory.solutions(NO_TABLE)[0].action == "make migrate"
 
@@ -148,22 +143,10 @@ def test_archived_runs_and_sources_that_were_rolled_back_do_not_count(memory: Me
 
 
 def test_what_is_done_in_every_run_is_no_cure(memory: Memory) -> None:
+    refused = "redis.ConnectionError: localhost:6379 refused"
+    fetch, failed = ("git fetch", FINE), ("make serve", f"exit code 1 after 0.1 s\n{refused}")
     for number in range(30):
-        run(
-            memory,
-            ("git fetch", FINE),
-            (f"edit src/part{number}.py: x", ""),
-            ("git add .", FINE),
-        )
-    run(
-        memory,
-        (
-            "make serve",
-            "exit code 1 after 0.1 s\nredis.ConnectionError: localhost:6379 refused",
-        ),
-        ("docker start redis", FINE),
-        ("git fetch", FINE),
-        ("make serve", FINE),
-    )
-    best = memory.solutions("redis.ConnectionError: localhost:6379 refused")[0]
+        run(memory, fetch, (f"edit src/part{number}.py: x", ""), ("git add .", FINE))
+    run(memory, failed, ("docker start redis", FINE), fetch, ("make serve", FINE))
+    best = memory.solutions(refused)[0]
     assert best.action == "docker start redis"

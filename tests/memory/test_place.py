@@ -37,9 +37,7 @@ def _without_psycopg(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "psycopg", None)
 
 
-def test_folders_that_are_made_for_a_memory_are_on_disk(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_folders_that_are_made_are_on_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A folder whose name was not synced is gone after a power cut, with all that was in it."""
     synced: set[int] = set()
     real = os.fsync
@@ -73,9 +71,7 @@ def test_a_linked_worktree_has_the_memory_and_the_name_of_its_repository(
     assert find_place(None, side / "src").path == side / "src" / ".hardwon" / "memory.db"
 
 
-def test_worktrees_of_a_bare_repository_share_one(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_worktrees_of_a_bare_repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("HARDWON_MEMORY")
     new_repository(tmp_path / "first")
     git(tmp_path, "clone", "-q", "--bare", "first", "shop.git")
@@ -193,9 +189,7 @@ def test_where_a_file_is_wanted_a_database_is_told_and_none_is_made(
     ("remember", "it fails", "--outcome", "failure", "--tool", "unknown"), ("recall", "it"), ("care", "backup", "copy.db"),
     ("mcp",), ("merge", "brain"), ("tokens", "list"), ("hooks", "run", "post-commit"), ("tree", "sync", "--make-tree"),
 ])  # fmt: skip
-def test_no_command_prints_the_password(
-    said: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_command_prints_it(said: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
     with Memory("brain") as memory:
         memory.remember("port 80 is open", "failure", "unknown")
     monkeypatch.setenv("HARDWON_MEMORY", URL)

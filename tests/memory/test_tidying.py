@@ -46,10 +46,10 @@ def ago(days: float) -> datetime:
 
 
 def a_fix(memory: Memory, days: float, good: bool = False, **changes: Any) -> Fix:
-    given: dict[str, Any] = {
-        "issue": {"model": "m", "issue_type": "ERROR", "description": "broken", "error_output": "Traceback: zanzibar"},
-        "fix_success": good, "verification_success": good, "fix_commands": ["retry"], "timestamp": ago(days),
-    }  # fmt: skip
+    issue = {"model": "m", "issue_type": "ERROR", "description": "broken"}
+    issue["error_output"] = "Traceback: zanzibar"
+    given: dict[str, Any] = {"issue": issue, "fix_success": good, "verification_success": good}
+    given |= {"fix_commands": ["retry"], "timestamp": ago(days)}
     return memory.record_fix(**{**given, **changes})
 
 
@@ -60,10 +60,8 @@ def of_issue(number: int) -> dict[str, Any]:
 
 def known(memory: Memory) -> Any:
     """What the memory says it knows of fixes, but for how it found out."""
-    patterns = [
-        (each.name, each.success_count, each.failure_count, each.p_success, each.last_seen)
-        for each in memory.patterns()
-    ]
+    names = ("name", "success_count", "failure_count", "p_success", "last_seen")
+    patterns = [[getattr(each, name) for name in names] for each in memory.patterns()]
     total = memory.model_insights("m").total_tests
     return patterns, memory.odds(), total, memory.fixes.temporal_patterns()
 
@@ -190,9 +188,7 @@ def test_days_are_checked(memory: Memory, days: Any) -> None:
         memory.fixes.compress(days)
 
 
-def test_merge_and_export_carry_what_can_return(
-    memory: Memory, tmp_path: Path, place: Places
-) -> None:
+def test_merge_and_export_carry_the_packed(memory: Memory, tmp_path: Path, place: Places) -> None:
     filled(memory)
     whole = sorted(record.id for record in memory.browse())
     memory.cleanup(30, dry_run=False)
@@ -261,9 +257,7 @@ def test_a_cleanup_is_of_one_file(memory: Memory, tmp_path: Path, place: Places)
         assert "cleanup" not in (tmp_path / "all.jsonl").read_text()
 
 
-def test_what_changed_since_it_was_picked_stays(
-    memory: Memory, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_changed_meanwhile_stays(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
     fixes = [a_fix(memory, 100 - number) for number in range(4)]
     picked = tidying._pack_away
 
@@ -340,17 +334,11 @@ def test_packed_fixes_are_whole_to_readers_and_found_by_their_summary(memory: Me
 def test_killed_in_the_middle_it_is_as_before_or_as_after(tmp_path: Path, what: str) -> None:
     location = tmp_path / "brain"
     with opened(location) as memory:
+        said: dict[str, Any] = {"fix_success": False, "verification_success": False}
+        times = [{"context": {"timestamp": ago(100 + number)}} for number in range(KILLED_ROWS)]
         memory.add_many(
-            [
-                Fix(
-                    issue=of_issue(number % 5),
-                    fix_success=False,
-                    verification_success=False,
-                    analysis="long " * 100,
-                    metadata={"context": {"timestamp": ago(100 + number)}},
-                )
-                for number in range(KILLED_ROWS)
-            ]
+            Fix(issue=of_issue(at % 5), analysis="long " * 100, metadata=metadata, **said)
+            for at, metadata in enumerate(times)
         )
         event = memory.cleanup(30, dry_run=False).event_id if what in ("undo", "compact") else None
         old = memory.stats().records, memory.stats().cleaned
@@ -362,9 +350,8 @@ def test_killed_in_the_middle_it_is_as_before_or_as_after(tmp_path: Path, what: 
         with opened(location) as memory:
             now = memory.stats().records, memory.stats().cleaned
             assert wrong_with(memory) == []
-            packed = sum(
-                is_packed(stored.body) for stored, _ in memory._project.store.stream("default")
-            )
+            stream = memory._project.store.stream("default")
+            packed = sum(is_packed(stored.body) for stored, _ in stream)
             assert packed in (0, KILLED_ROWS)
             assert now == old or now in ((KILLED_ROWS, 0), (5, KILLED_ROWS - 5))
             assert sum(row is not None for row in memory.fixes.history.all()) == now[0]

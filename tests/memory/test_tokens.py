@@ -104,14 +104,11 @@ def test_a_backup_has_no_tokens_and_a_restore_brings_none(memory: Memory, tmp_pa
 
 
 def test_the_file_is_for_its_owner_alone(memory: Memory) -> None:
-    memory.tokens.create("ci")
     found = Path(memory.location).with_suffix(".tokens.db")
-    assert found.stat().st_mode & 0o777 == 0o600
-
-
-def test_reading_makes_no_file(memory: Memory) -> None:
     assert memory.tokens.all() == []
-    assert not Path(memory.location).with_suffix(".tokens.db").exists()
+    assert not found.exists(), "reading makes none"
+    memory.tokens.create("ci")
+    assert found.stat().st_mode & 0o777 == 0o600
 
 
 def test_a_file_that_holds_no_tokens_is_left_alone(memory: Memory) -> None:

@@ -77,9 +77,7 @@ def test_a_backup_is_one_private_file_with_a_checksum(memory: Memory, tmp_path: 
     assert not (tmp_path / "c.db").exists()
 
 
-def test_restore_replaces_a_memory_that_is_open_and_keeps_the_old_one(
-    tmp_path: Path,
-) -> None:
+def test_restore_replaces_a_memory_that_is_open_and_keeps_the_old_one(tmp_path: Path) -> None:
     location = tmp_path / "brain"
     with Memory(location) as memory, Memory(location) as other:
         old = memory.record_fact("old", "observation")
@@ -145,9 +143,7 @@ def test_restore_over_a_damaged_memory_moves_it_aside(tmp_path: Path) -> None:
             assert memory.doctor().ok
 
 
-def test_a_disk_that_fails_once_does_not_make_restore_take_a_memory_away(
-    tmp_path: Path,
-) -> None:
+def test_a_disk_that_fails_once_does_not_make_restore_take_a_memory_away(tmp_path: Path) -> None:
     refused = 0
     with Disk() as disk:
         here, elsewhere = Process("here"), Process("elsewhere")
@@ -192,9 +188,7 @@ def test_what_cannot_be_restored_changes_nothing(memory: Memory, tmp_path: Path)
     ]
 
 
-def test_a_backup_that_is_opened_stays_as_it_is_until_somebody_writes(
-    tmp_path: Path,
-) -> None:
+def test_a_backup_that_is_opened_stays_as_it_is_until_somebody_writes(tmp_path: Path) -> None:
     with Memory(tmp_path / "brain") as memory:
         memory.remember("Retry after a minute.", "learning", insight_type="fact")
         memory.backup(tmp_path / "copy.db")

@@ -49,9 +49,7 @@ def test_a_writer_that_never_ends_is_told(tmp_path: Path, monkeypatch: pytest.Mo
         assert second.stats().records == 1
 
 
-def test_after_forgetting_it_waits_no_longer(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_having_forgotten_it_waits_less(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tries, sleep = list[float](), time.sleep
     with (
         Memory(tmp_path) as first,
@@ -74,9 +72,7 @@ def test_after_forgetting_it_waits_no_longer(
         assert tries
 
 
-def test_a_fork_beside_the_first_use_in_a_thread_leaves_no_lock_behind(
-    tmp_path: Path,
-) -> None:
+def test_a_fork_beside_the_first_use_in_a_thread_leaves_no_lock_behind(tmp_path: Path) -> None:
     # Much is read, imported and built at the first use, each under a lock that is not ours: only a
     # new process shows it.
     program = """
@@ -114,9 +110,7 @@ sys.exit(not whole or codes != [0] * 20)
             assert len(told) == 20
 
 
-def test_a_fork_in_a_transaction_is_refused(
-    memory: Memory, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_fork_in_a_transaction(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
 
     def work(tell: Tell) -> None:
         with pytest.raises(StorageError, match="forked in the middle of an operation"):
@@ -130,9 +124,7 @@ def test_a_fork_in_a_transaction_is_refused(
     assert memory.record_fact("the parent goes on", "error").id
 
 
-def test_a_search_index_that_others_made_anew_is_no_damage(
-    tmp_path: Path,
-) -> None:
+def test_a_search_index_that_others_made_anew_is_no_damage(tmp_path: Path) -> None:
     with Memory(tmp_path) as here, Memory(tmp_path) as elsewhere:
         texts = [f"Thing number {number}" for number in range(8)]
         kept = [here.remember(text, "success", "conversation").id for text in texts]

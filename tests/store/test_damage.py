@@ -95,9 +95,7 @@ def test_bit_flips_are_refused_or_harmless_and_never_believed(sound: Path) -> No
     assert refused > 50, "hardly any flip was noticed"  # most of an empty table's page is unused
 
 
-def test_bit_flips_in_a_large_file_are_seen(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_flips_in_a_large_file_are_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("hardwon.store.sqlite.connection.OPEN_CHECK_BYTES_MAX", 0)
     path = tmp_path / "memory.db"
     with Memory(path) as memory:
@@ -139,9 +137,7 @@ def test_a_damaged_status_is_told_as_damage_by_whoever_recalls_it(tmp_path: Path
             memory.recall("note")
 
 
-def test_a_damaged_event_is_told_by_the_doctor_and_whoever_reads_it(
-    tmp_path: Path,
-) -> None:
+def test_a_damaged_event_is_told_by_the_doctor_and_whoever_reads_it(tmp_path: Path) -> None:
     with Memory(tmp_path / "memory.db") as memory:
         record = memory.remember("a note about module_1.py", "success", "conversation")
         memory.verify(record.id, "compiler")

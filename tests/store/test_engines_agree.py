@@ -44,7 +44,7 @@ def ask_postgres() -> Iterator[psycopg.Connection[Any]]:
 @given(globs, st.lists(paths, min_size=1, max_size=20))
 @example("[]-a]", ["]", "^", "-", "a", "_"])
 @example("[b-a]", ["a", "b", "-"])
-def test_a_glob_matches_the_same_paths(
+def test_globs_match_alike(
     ask_postgres: psycopg.Connection[Any], glob: str, tried: list[str]
 ) -> None:
     tried = [*tried, glob, glob.replace("*", ""), glob.strip("[]^!")]

@@ -137,9 +137,7 @@ def test_a_forked_child_that_ends_leaves_its_parents_log_alone(tmp_path: Path) -
     assert left_in(tmp_path / "x") == ["memory.db"]
 
 
-def test_a_handler_registered_before_the_import_still_reads_and_writes(
-    tmp_path: Path,
-) -> None:
+def test_a_handler_registered_before_the_import_still_reads_and_writes(tmp_path: Path) -> None:
     script = f"""
         import atexit
         def later():

@@ -83,9 +83,7 @@ def test_a_memory_that_could_not_be_opened_is_not_held(tmp_path: Path, sort: str
     assert refused
 
 
-def test_threads_open_it_at_once_and_use_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_threads_open_and_use_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """One that is still being opened has nothing yet that could have been replaced."""
     Memory(tmp_path).close()
 

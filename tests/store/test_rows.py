@@ -31,9 +31,7 @@ RECORDING: dict[str, Callable[[Memory], Any]] = {
 
 @pytest.mark.engines(*ENGINES)
 @pytest.mark.parametrize("what", RECORDING)
-def test_rows_are_made_beforehand(
-    place: Places, what: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_rows_are_made_before(place: Places, what: str, monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[bool] = []
     with (
         Memory(place("brain"), consolidate_every=0) as memory,

@@ -89,22 +89,16 @@ def test_liveness_is_the_only_route_that_takes_no_token(running: Served) -> None
     open_to_all = []
     routes = [route for route in running.app.routes if isinstance(route, ApiRoute)]
     for route in routes:
-        address = route.path_format.format(
-            project=PROJECT,
-            record_id=EXAMPLE_ID,
-            old_id=EXAMPLE_ID,
-            decision_id=EXAMPLE_ID,
-            lesson_id="k3f9ab",
-        )
+        ids = dict.fromkeys(("record_id", "old_id", "decision_id"), EXAMPLE_ID)
+        address = route.path_format.format(project=PROJECT, lesson_id="k3f9ab", **ids)
         for method in route.methods or ():
             answer = nobody.request(method, address)
             assert answer.status_code in (200, 401)
             if answer.status_code == 200:
                 open_to_all.append((method, address))
     assert open_to_all == [("GET", "/healthz")]
-    others = {getattr(route, "path", "") for route in running.app.routes} - {
-        route.path for route in routes
-    }
+    others = {getattr(route, "path", "") for route in running.app.routes}
+    others -= {route.path for route in routes}
     assert {path for path in others if path != "/" and not path.startswith("/ui")} <= {"/mcp"}
     for path in (
         "/docs", "/redoc", "/openapi.json", "/mcp", "/mcp/", "/healthz/", "//healthz",
@@ -115,16 +109,11 @@ def test_liveness_is_the_only_route_that_takes_no_token(running: Served) -> None
 
 def test_of_the_dashboard_only_signing_in_and_its_files_take_no_session(running: Served) -> None:
     nobody = running.client(None)
-    routes = [
-        route
-        for route in running.app.routes
-        if isinstance(route, Route) and route.path.startswith("/ui")
-    ]
+    routes = [route for route in running.app.routes if isinstance(route, Route)]
+    parts = {"page": "overview", "item": "x", "rest": "a/b/c/d", "version": "x", "name": "app.css"}
     shown = []
-    for route in routes:
-        address = route.path_format.format(
-            project=PROJECT, page="overview", item="x", rest="a/b/c/d", version="x", name="app.css"
-        )
+    for route in (route for route in routes if route.path.startswith("/ui")):
+        address = route.path_format.format(project=PROJECT, **parts)
         for method in (route.methods or set()) - {"HEAD"}:
             answer = nobody.request(method, address)
             if answer.status_code == 200:
@@ -134,7 +123,5 @@ def test_of_the_dashboard_only_signing_in_and_its_files_take_no_session(running:
             if answer.status_code == 303:
                 assert answer.headers["location"].startswith("/ui/")
     assert shown == [("GET", "/ui/sign-in")]
-    bearer = running.client("admin")
-    assert bearer.get(f"/ui/{PROJECT}/overview").status_code == 303, (
-        "a token is for programs; browsers sign in"
-    )
+    # a token is for programs; browsers sign in
+    assert running.client("admin").get(f"/ui/{PROJECT}/overview").status_code == 303

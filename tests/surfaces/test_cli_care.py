@@ -4,18 +4,26 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import re
 import shlex
-import subprocess
-import sys
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
-from command_line import ROOT, answered, at_once, hardwon_does, healthy, on_a_terminal, refused
+from checkouts import git
+from command_line import (
+    ROOT,
+    answered,
+    at_once,
+    hardwon_does,
+    healthy,
+    install_command,
+    on_a_terminal,
+    refused,
+)
 from hardwon import Memory
+from short import run_program
 
 SCRIPT = ROOT / "examples" / "backup.sh"
 
@@ -49,10 +57,8 @@ def test_a_script_must_say_yes() -> None:
     before = fixes()
     done = hardwon_does("care", "cleanup")
     assert done.returncode == 1
-    assert re.match(
-        r"\d+ fixes older than 30 days would be taken out: \d+ that failed, \d+ that worked",
-        done.stdout,
-    )
+    told = r"\d+ fixes older than 30 days would be taken out: \d+ that failed, \d+ that worked"
+    assert re.match(told, done.stdout)
     assert done.stderr == "hardwon: nothing was changed: add --yes to do it\n"
     assert fixes() == before
 
@@ -66,11 +72,10 @@ def test_cleanup_keeps_successes_longer_and_is_undone() -> None:
     done = hardwon_does("care", "cleanup", "30", "--yes")
     assert (done.returncode, done.stderr) == (0, "")
     said, hint = done.stdout.splitlines()
-    assert said.startswith(
-        f"{preview['failed'] + preview['successful']} fixes older than 30 days taken out"
-    )
+    gone = preview["failed"] + preview["successful"]
+    assert said.startswith(f"{gone} fixes older than 30 days taken out")
     assert preview["failed"] > preview["successful"] > 0
-    assert fixes() == before - preview["failed"] - preview["successful"]
+    assert fixes() == before - gone
     assert learned_patterns() == learned
     words = shlex.split(hint.removeprefix("to take it back: "))
     assert words[:2] == ["hardwon", "--memory"]
@@ -98,10 +103,9 @@ def test_compacting_ends_undo_and_says_so_first() -> None:
     assert "no earlier cleanup can be undone. Compact? [y/N]" in shown
     done = hardwon_does("care", "compact", "--yes")
     assert (done.returncode, done.stderr) == (0, "")
-    assert re.fullmatch(
-        r"[\d.]+ \w+ before, [\d.]+ \w+ now; the texts of \d+ records are gone for good\n",
-        done.stdout,
-    )
+    size = r"[\d.]+ \w+"
+    told = rf"{size} before, {size} now; the texts of \d+ records are gone for good\n"
+    assert re.fullmatch(told, done.stdout)
     assert "compacted" in refused("undo", event)
     again = answered("care", "compact", "--yes")
     assert (again["purged"], again["before_bytes"] > 0, again["after_bytes"] > 0) == (0, True, True)
@@ -136,11 +140,9 @@ def test_a_backup_is_restored() -> None:
     assert fixes() < 35
     back = hardwon_does("care", "restore", "copies/one.db", "--yes")
     assert (back.returncode, back.stderr) == (0, "")
-    kept = re.fullmatch(
-        r"copies/one\.db is the memory now; what was there is kept at (.*)\n", back.stdout
-    )
-    assert kept
-    assert Path(kept.group(1)).exists()
+    told, _, kept = back.stdout.strip().partition("; what was there is kept at ")
+    assert told == "copies/one.db is the memory now"
+    assert Path(kept).exists()
     assert fixes() == 35
 
 
@@ -155,9 +157,8 @@ def test_the_doctor_tells_by_its_exit_code() -> None:
     assert "BAD  permissions: 644" in sick.stdout
     told = at_once("doctor", "--json")
     assert told.exit_code == 1
-    assert [each["check"] for each in json.loads(told.stdout)["findings"] if not each["ok"]] == [
-        "permissions"
-    ]
+    findings = json.loads(told.stdout)["findings"]
+    assert [each["check"] for each in findings if not each["ok"]] == ["permissions"]
     assert "\x1b[32mok" in on_a_terminal("doctor", code=1)
 
 
@@ -175,9 +176,8 @@ def test_a_whole_life_is_shown() -> None:
         memory.credit(old, False)
         memory.supersede(old, new, "measured \x1b[31magain")
     lines = hardwon_does("care", "audit", old).stdout.splitlines()
-    assert [line.split()[2] for line in lines[:-1]] == [
-        "created", "status", "status", "credited", "superseded",
-    ]  # fmt: skip
+    happened = [line.split()[2] for line in lines[:-1]]
+    assert happened == "created status status credited superseded".split()
     assert lines[0].endswith("ann")
     assert "test_runner, test_runner, ci-7" in lines[1]
     assert "it did not help" in lines[3]
@@ -196,19 +196,17 @@ def test_a_forgotten_record_has_its_tombstone_left() -> None:
 
 
 def test_stale_records_are_archived_and_come_back() -> None:
-    git = ("git", "-c", "user.name=t", "-c", "user.email=t@e.com", "-c", "commit.gpgsign=false")
-    subprocess.run([*git, "init", "-q"], check=True)
+    git(Path(), "init", "-q")
     Path("app.py").write_text("one")
-    subprocess.run([*git, "add", "app.py"], check=True)
-    subprocess.run([*git, "commit", "-qm", "first"], check=True)
+    git(Path(), "add", "app.py")
+    git(Path(), "commit", "-qm", "first")
     answered("remember", "app.py has no tests", "--outcome", "failure", "--tool", "unknown")
-    assert at_once("care", "check-stale").stdout.startswith(
-        "1 record checked, 0 stale; 0 archived, 0 brought back"
-    )
+    told = at_once("care", "check-stale").stdout
+    assert told.startswith("1 record checked, 0 stale; 0 archived, 0 brought back")
     Path("app.py").write_text("two")
-    told = answered("care", "check-stale", "--dry-run")
+    foreseen = answered("care", "check-stale", "--dry-run")
     names = ("checked", "stale", "archived", "dry_run")
-    assert [told[name] for name in names] == [1, 1, 1, True]
+    assert [foreseen[name] for name in names] == [1, 1, 1, True]
     assert "app.py  changed" in at_once("care", "check-stale").stdout
     assert answered("recall", "app.py tests") == []
     Path("app.py").write_text("one")
@@ -218,19 +216,7 @@ def test_stale_records_are_archived_and_come_back() -> None:
 
 @pytest.fixture
 def _on_the_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """`hardwon` as an installed command, of the code under test."""
-    folder = tmp_path / "bin"
-    folder.mkdir()
-    command = folder / "hardwon"
-    command.write_text(
-        f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m hardwon.surfaces.cli.main "$@"\n'
-    )
-    command.chmod(0o755)
-    monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
-
-
-def back_up(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([SCRIPT, *arguments], capture_output=True, text=True, check=False)
+    install_command(tmp_path / "bin", monkeypatch)
 
 
 @pytest.mark.usefixtures("_on_the_path")
@@ -243,17 +229,11 @@ def test_scheduled_backups_are_checked_and_the_newest_kept() -> None:
         path.write_text("an older one")
         path.with_name(path.name + ".sha256").write_text("its checksum")
     (folder / "memory-notes.db").write_text("not one of ours")
-    done = back_up("my backups", "3")
-    assert (done.returncode, done.stderr) == (0, "")
+    assert run_program(SCRIPT, "my backups", "3").stderr == ""
     kept = sorted(path.name for path in folder.iterdir())
     made = [name for name in kept if name > "memory-2021" and name.endswith("Z.db")]
     assert len(made) == 1
-    assert kept == sorted(
-        [
-            *(p.name + end for p in old[2:] for end in ("", ".sha256")),
-            "memory-notes.db",
-            *(made[0] + end for end in ("", ".sha256")),
-        ]
-    )
+    names = [*made, *(path.name for path in old[2:])]
+    assert kept == sorted([*names, *(f"{name}.sha256" for name in names), "memory-notes.db"])
     assert answered("--memory", "new", "care", "restore", str(folder / made[0]))["kept"] is None
     assert answered("--memory", "new", "stats")["records"] == 35

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
 from datetime import UTC, datetime
 from itertools import takewhile
 from pathlib import Path
@@ -13,6 +12,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
+from checkouts import git
 from command_line import (
     answered,
     as_http_answers,
@@ -43,28 +43,18 @@ def kept() -> list[Any]:
 
 def fill() -> None:
     """Something to report on, in every report."""
+    card = {"mistake_type": "guess", "bad_decision": "a", "correct_decision": "b"}
+    failed: dict[str, Any] = {"mistakes": ["guessed the schema"], "mistake_cards": [card]}
+    went_well: dict[str, Any] = {"successes": ["read the logs first"], "recalled": []}
     with Memory("brain") as memory:
         for number in range(6):
-            memory.record_episode(
-                "easy",
-                0.9 if number % 2 else 0.1,
-                successes=["read the logs first"] if number % 2 else [],
-                mistakes=[] if number % 2 else ["guessed the schema"],
-                mistake_cards=[]
-                if number % 2
-                else [{"mistake_type": "guess", "bad_decision": "a", "correct_decision": "b"}],
-                author=f"agent {number}",
-                recalled=[] if number % 2 else None,
-            )
-            memory.record_fix(
-                ISSUE, True, number > 0, "too little memory", ["ollama serve"], fixer_type="qwen"
-            )
+            told = {"author": f"agent {number}", **(went_well if number % 2 else failed)}
+            memory.record_episode("easy", 0.9 if number % 2 else 0.1, **told)
+            worked = number > 0
+            memory.record_fix(ISSUE, True, worked, "no memory", ["ollama serve"], fixer_type="qwen")
+        missing = "ModuleNotFoundError: No module named 'torch'"
         steps = [
-            {
-                "action": "pytest",
-                "observation": "ModuleNotFoundError: No module named 'torch'",
-                "reward": 0.0,
-            },
+            {"action": "pytest", "observation": missing, "reward": 0.0},
             {"action": "pip install torch", "observation": "installed", "reward": 1.0},
         ]
         memory.record_trajectory("make the tests pass", steps, 1.0)
@@ -73,49 +63,35 @@ def fill() -> None:
 
 def test_a_memory_is_made_where_one_stands(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("HARDWON_MEMORY")
-    subprocess.run(["git", "init", "-q"], check=True)
+    git(Path(), "init", "-q")
     told = at_once("init")
-    place = Path(".hardwon/memory.db").resolve()
-    assert (told.exit_code, told.stdout.splitlines()[0]) == (
-        0,
-        f"a new memory: {place}, project {Path.cwd().name}",
-    )
+    place, project = Path(".hardwon/memory.db").resolve(), Path.cwd().name
+    assert told.exit_code == 0
+    assert told.stdout.splitlines()[0] == f"a new memory: {place}, project {project}"
     assert Path(".hardwon").stat().st_mode & 0o777 == 0o700
     assert at_once("remember", "x", "--outcome", "failure", "--tool", "unknown").exit_code == 0
     Path("deeper").mkdir()
     monkeypatch.chdir("deeper")
     assert answered("stats")["location"] == str(place)
     monkeypatch.chdir("..")
-    assert answered("init") == {
-        "location": str(place),
-        "project": Path.cwd().name,
-        "created": False,
-        "tree": None,
-    }
+    made = {"location": str(place), "project": project, "created": False, "tree": None}
+    assert answered("init") == made
     assert answered("stats")["records"] == 1
 
 
 def committed() -> set[str]:
     """What git would take in of this folder."""
-    subprocess.run(["git", "add", "-A"], check=True)
-    return set(
-        subprocess.run(
-            ["git", "ls-files"], capture_output=True, text=True, check=True
-        ).stdout.splitlines()
-    )
+    git(Path(), "add", "-A")
+    return set(git(Path(), "ls-files").splitlines())
 
 
-def test_git_sees_of_a_memory_its_settings_and_its_tree_alone(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_git_sees_of_a_memory_its_tree_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("HARDWON_MEMORY")
-    subprocess.run(["git", "init", "-q"], check=True)
+    git(Path(), "init", "-q")
     Path(".git/info/exclude").write_text("user-data/\n")  # the user's folder is here, too
     answered("init")
-    kept = answered(
-        "remember", "x", "--outcome", "failure", "--tool", "unknown", "--summary", "a thing"
-    )
-    assert kept["path"] is None
+    how = ("--outcome", "failure", "--tool", "unknown", "--summary", "a thing")
+    assert answered("remember", "x", *how)["path"] is None
     assert committed() == set()
     answered("init", "--tree")
     (file,) = Path(".hardwon").rglob("*a_thing*.json")
@@ -124,25 +100,17 @@ def test_git_sees_of_a_memory_its_settings_and_its_tree_alone(
 
 def test_a_fact_from_options_is_stated_and_strengthened() -> None:
     Path("db.py").write_text("x")
-    arguments = (
-        "record", "fact", "db.py uses port 5433.", "--fact-type", "observation", "--confidence",
-        "0.9",
-    )  # fmt: skip
-    first = answered(
-        *arguments, "--tag", "db", "--tag", "net", "--author", "ann", "--file", "db.py"
-    )
+    text = "db.py uses port 5433."
+    arguments = ("record", "fact", text, "--fact-type", "observation", "--confidence", "0.9")
+    about = "--tag db --tag net --author ann --file db.py".split()
+    first = answered(*arguments, *about)
     (record,) = first["records"]
     assert first["ids"] == [record["id"]]
-    assert (record["content"], record["confidence"], record["entities"]["files"]) == (
-        "db.py uses port 5433.",
-        0.9,
-        ["db.py"],
-    )
-    assert (record["metadata"]["tags"], record["metadata"]["source"]["author"]) == (
-        ["db", "net"],
-        "ann",
-    )
-    assert record["metadata"]["context"]["related_files"][0]["hash"]
+    assert (record["content"], record["confidence"]) == (text, 0.9)
+    assert record["entities"]["files"] == ["db.py"]
+    metadata = record["metadata"]
+    assert (metadata["tags"], metadata["source"]["author"]) == (["db", "net"], "ann")
+    assert metadata["context"]["related_files"][0]["hash"]
     assert answered(*arguments)["ids"] == first["ids"]
 
 
@@ -235,18 +203,15 @@ def test_a_context_is_printed_as_it_is() -> None:
     assert not body.endswith("\n")
     assert on_a_terminal("context", "staging database").endswith("\n")
     found = as_http_answers("context", "staging database")
-    assert ([hit["record"]["id"] for hit in found["hits"]], found["evidence"]) == (
-        context.ids,
-        list(context.evidence),
-    )
+    assert [hit["record"]["id"] for hit in found["hits"]] == context.ids
+    assert found["evidence"] == list(context.evidence)
     assert found["tokens"] <= limits.CONTEXT_TOKENS
 
 
 def test_a_context_keeps_to_its_task_issue_and_budget() -> None:
     fill()
-    text = answered(
-        "context", "--task-id", "easy", "--issue", json.dumps(ISSUE), "--budget-tokens", "300"
-    )
+    about = ("--task-id", "easy", "--issue", json.dumps(ISSUE), "--budget-tokens", "300")
+    text = answered("context", *about)
     assert "ollama serve" in text["text"]
     assert 0 < text["tokens"] <= 300
 
@@ -256,24 +221,20 @@ def test_advice_can_end_a_script() -> None:
     with Memory("brain") as memory:
         for _ in range(3):
             memory.record_trajectory("ship", steps, 0.0)
-    found = answered("advise", "make deploy", "--task", "ship")
+    asked = ("advise", "make deploy", "--task", "ship")
+    found = answered(*asked)
     assert (found["verdict"], found["failures"]) == ("blocked", 3)
     assert len(found["evidence"]) == 3
-    told = at_once("advise", "make deploy", "--task", "ship")
+    told = at_once(*asked)
     assert (told.exit_code, told.stdout) == (0, f"{found['message']}\n")
-    assert at_once("advise", "make deploy", "--task", "ship", "--fail-if-blocked").exit_code == 1
-    assert (
-        at_once("advise", "make deploy", "--task", "ship", "--fail-if-blocked", "--json").exit_code
-        == 1
-    )
+    assert at_once(*asked, "--fail-if-blocked").exit_code == 1
+    assert at_once(*asked, "--fail-if-blocked", "--json").exit_code == 1
     assert at_once("advise", "ls", "--fail-if-blocked").exit_code == 0
     assert at_once("advise", "ls", "--author", "ann").exit_code == 0
 
 
 def test_records_are_listed_newest_first() -> None:
-    ids = [
-        a_fact(f"Port {number} is \x1b[31mopen.", tags=[f"t{number % 2}"]) for number in range(5)
-    ]
+    ids = [a_fact(f"Port {n} is \x1b[31mopen.", tags=[f"t{n % 2}"]) for n in range(5)]
     assert [each["id"] for each in answered("browse")["records"]] == ids[::-1]
     first = as_http_answers("browse", "--tag", "t1", "--limit", "1")
     second = as_http_answers("browse", "--tag", "t1", "--limit", "1", "--cursor", first["next"])
@@ -317,18 +278,14 @@ def test_nothing_is_forgotten_before_somebody_agrees() -> None:
 
 def test_credit_is_given_and_taken() -> None:
     one, other = a_fact(), a_fact("Port 81 is shut.")
-    assert as_http_answers(
-        "credit", one.upper(), other, "nonsense", "--helped", complaints=True
-    ) == [one, other]
+    asked = (one.upper(), other, "nonsense", "--helped")
+    assert as_http_answers("credit", *asked, complaints=True) == [one, other]
     told = at_once("credit", one, "nonsense", "--did-not-help", "--by", "ann")
-    assert (told.stdout, told.stderr) == (
-        "1 record did not help\n",
-        "hardwon: there is no record nonsense\n",
-    )
-    life = [
-        (each["event"]["helped"], each["by"]) for each in answered("care", "audit", one)["life"][1:]
-    ]
-    assert life == [(True, "user"), (False, "ann")]
+    assert told.stdout == "1 record did not help\n"
+    assert told.stderr == "hardwon: there is no record nonsense\n"
+    life = answered("care", "audit", one)["life"][1:]
+    happened = [(each["event"]["helped"], each["by"]) for each in life]
+    assert happened == [(True, "user"), (False, "ann")]
 
 
 def remember(*texts: str) -> list[str]:
@@ -350,12 +307,11 @@ def test_an_id_is_known_by_its_beginning() -> None:
     assert one in said
     assert other in said
     assert answered("forget", begins, "--yes")["ids"] == [one]
-    assert refused("show", "ffffffff").endswith(
-        "an id that hardwon browse prints, or its beginning"
-    )
+    unknown = refused("show", "ffffffff")
+    assert unknown.endswith("an id that hardwon browse prints, or its beginning")
 
 
-def test_the_memory_that_is_used_outside_of_any_is_told_once(
+def test_the_memory_outside_of_any_is_told_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("HARDWON_MEMORY")
@@ -422,7 +378,7 @@ def test_a_shell_offers_values() -> None:
     assert completed("hardwon adopt x --kind fix") == ["fix-history"]
 
 
-def test_an_interrupt_says_what_was_kept(
+def test_interrupts_are_told(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(KeyboardInterrupt), base.progress("merging", "what arrived stays"):
@@ -493,23 +449,18 @@ def test_a_table_fits_where_it_is_drawn(monkeypatch: pytest.MonkeyPatch) -> None
         monkeypatch.setenv("COLUMNS", str(width))
         return unstyle(draw_table(rows, columns, "Nothing.")).splitlines()
 
-    rows = [
-        {
-            "name": "a\x1b[31m",
-            "number": 1.23456,
-            "text": "word " * 30,
-            "at": datetime(2026, 1, 2, 3, 4, tzinfo=UTC),
-            "yes": True,
-        },
-        {"name": "längerer Name", "number": None, "text": ("one", "two"), "at": None, "yes": False},
-    ]
     columns = ("name", "number", "text", "at", "yes")
+    values = [
+        ("a\x1b[31m", 1.23456, "word " * 30, datetime(2026, 1, 2, 3, 4, tzinfo=UTC), True),
+        ("längerer Name", None, ("one", "two"), None, False),
+    ]
+    rows = [dict(zip(columns, row, strict=True)) for row in values]
     for width in (60, 80, 200):
         lines = draw(width)
         assert max(map(len, lines)) <= width
         assert sum(line.count("word") for line in lines) > 3
     wide = draw(300)
-    assert wide[0].split() == ["name", "number", "text", "at", "yes"]
+    assert wide[0].split() == list(columns)
     assert r"a\x1b[31m" in wide[1]
     assert re.search(r"  1\.23  word word", wide[1])
     assert wide[1].endswith("2026-01-02 03:04  yes")

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
-import os
-import subprocess
 import sys
 from pathlib import Path
-from typing import get_args
+from typing import Any
 
 import pytest
 
@@ -17,16 +14,12 @@ from command_line import (
     answered,
     as_http_answers,
     at_once,
-    hardwon_does,
     healthy,
     keys_of,
     keys_told_of,
     refused,
 )
 from hardwon import Fact, Memory
-from hardwon.errors import HardwonError
-from hardwon.memory.results import StoreKind
-from hardwon.surfaces.adopt import find_kind
 from hardwon.training.functions import load_agent_memory, record_episode, save_agent_memory
 
 TREE_FILE = {
@@ -66,10 +59,9 @@ def test_merging_brings_what_the_other_knows() -> None:
 def test_merging_is_of_one_project() -> None:
     fill("other", "of red", project="red")
     fill("other", "of none")
-    assert at_once("--project", "blue", "merge", "other").stdout.endswith(
-        "there is nothing in project blue of the other memory; the other memory also has default, "
-        "red: --project names one\n"
-    )
+    told = at_once("--project", "blue", "merge", "other").stdout
+    assert "there is nothing in project blue of the other memory" in told
+    assert told.endswith("; the other memory also has default, red: --project names one\n")
     assert answered("--project", "red", "merge", "other")["added"] == 1
     assert answered("--project", "red", "stats")["records"] == 1
     assert answered("stats", complaints=True)["records"] == 0
@@ -90,21 +82,15 @@ def test_what_both_keep_differently_is_told() -> None:
 def a_tree() -> Path:
     folder = Path("old_brain/outcome=failure/tool=code_interpreter/error_type=runtime")
     folder.mkdir(parents=True)
+    other = {**TREE_FILE, "content": "login fails", "author": "ben"}
     (folder / "20260105_100000_parser.json").write_text(json.dumps(TREE_FILE))
-    (folder / "20260106_100000_login.json").write_text(
-        json.dumps({**TREE_FILE, "content": "login fails", "author": "ben"})
-    )
+    (folder / "20260106_100000_login.json").write_text(json.dumps(other))
     return Path("old_brain")
 
 
 def a_training_memory() -> Path:
-    memory = record_episode(
-        load_agent_memory("agent_memory.json"),
-        {
-            "task_id": "t", "score": 0.9, "steps": 3, "trajectory_summary": "read the log",
-            "successes": ["it worked"],
-        },
-    )  # fmt: skip
+    episode: dict[str, Any] = {"task_id": "t", "score": 0.9, "successes": ["it worked"]}
+    memory = record_episode(load_agent_memory("agent_memory.json"), episode)
     save_agent_memory(memory, "agent_memory.json")
     return Path("agent_memory.json")
 
@@ -137,15 +123,12 @@ STORES = {
 }
 
 
-def looks(path: Path) -> dict[str, tuple[str, int]]:
+def looks(path: Path) -> dict[str, tuple[bytes, int]]:
     """What lies there, byte for byte, with its times."""
-    files = sorted(path.rglob("*")) if path.is_dir() else [path]
+    files = [path, *sorted(path.rglob("*"))] if path.is_dir() else [path.parent, path]
     return {
-        str(file): (
-            hashlib.sha256(file.read_bytes()).hexdigest() if file.is_file() else "",
-            file.stat().st_mtime_ns,
-        )
-        for file in [*files, path.parent if path.is_file() else path]
+        str(file): (file.read_bytes() if file.is_file() else b"", file.stat().st_mtime_ns)
+        for file in files
     }
 
 
@@ -157,14 +140,11 @@ def test_every_older_store_is_recognised_and_adopted_and_stays_what_it_was(store
     path = make().resolve()
     before = looks(path)
     foreseen = answered("adopt", str(path), "--dry-run")
-    assert (foreseen["kind"], foreseen["read"], foreseen["added"], foreseen["dry_run"]) == (
-        kind, number, number, True,
-    )  # fmt: skip
+    names = ("kind", "read", "added", "rejected", "dry_run")
+    assert [foreseen[name] for name in names] == [kind, number, number, [], True]
     assert answered("stats")["records"] + answered("stats")["adopted"] == 0
     done = answered("adopt", str(path))
-    assert (done["kind"], done["added"], done["rejected"], done["dry_run"]) == (
-        kind, number, [], False,
-    )  # fmt: skip
+    assert [done[name] for name in names] == [kind, number, number, [], False]
     assert keys_of(done) <= keys_told_of("adopt")
     found = answered("stats")
     assert found["records"] + found["adopted"] == number
@@ -184,10 +164,8 @@ def test_what_a_store_holds_that_cannot_be_taken_is_told() -> None:
     done = at_once("adopt", "old_brain", "--json")
     found = json.loads(done.stdout)
     assert (done.exit_code, found["read"], found["added"]) == (1, 4, 2)
-    assert sorted(each["where"].rpartition("/")[2] for each in found["rejected"]) == [
-        "bad.json",
-        "link.json",
-    ]
+    rejected = sorted(each["where"].rpartition("/")[2] for each in found["rejected"])
+    assert rejected == ["bad.json", "link.json"]
     assert keys_of(found["rejected"]) <= keys_told_of("adopt")
     text = at_once("adopt", "old_brain")
     assert text.exit_code == 1
@@ -218,15 +196,11 @@ def test_what_is_no_older_store_is_told(name: str, said: str) -> None:
 def test_whatever_a_file_holds_it_is_one_line(data: bytes) -> None:
     for name in ("m.json", "m.jsonl", "m.db", "m"):
         Path(name).write_bytes(data)
-        said = ""
-        try:
-            assert find_kind(name) in get_args(StoreKind)
-        except HardwonError as error:
-            said = str(error)
-        assert not said or name in said
         done = at_once("adopt", name)
         assert done.exit_code in (0, 1)
         assert done.exception is None or isinstance(done.exception, SystemExit)
+        assert done.stderr.count("\n") <= 1
+        assert not done.stderr or name in done.stderr
 
 
 def test_a_source_is_rolled_back_and_that_is_undone() -> None:
@@ -251,33 +225,9 @@ def test_vectors_are_made_by_the_model_in_the_package() -> None:
     )
 
 
-def test_a_package_that_is_missing_is_told_with_the_command_that_installs_it(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_missing_package_is_told_with_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
     fill("brain", "x")
     for package in ("wordllama", "fastembed"):
         monkeypatch.setitem(sys.modules, package, None)
         said = refused("care", "reembed", "--embedder", package)
         assert said.endswith("in a checkout of Hardwon: pip install '.[embeddings]'")
-
-
-def test_the_script_completes_in_a_real_shell() -> None:
-    script = hardwon_does("--show-completion", "bash").stdout
-    Path("bin").mkdir()
-    command = Path("bin/hardwon")
-    start = "from hardwon_cli import main; main()"
-    command.write_text(f'#!/bin/sh\nexec "{sys.executable}" -c "{start}" "$@"\n')
-    command.chmod(0o755)
-    asked = 'COMP_WORDS=(hardwon st); COMP_CWORD=1; _hardwon_completion hardwon st; printf "%s\\n" "${COMPREPLY[@]}"'
-    done = subprocess.run(
-        ["bash", "-c", f"{script}\n{asked}"],
-        env={**os.environ, "PATH": f"{Path('bin').absolute()}{os.pathsep}{os.environ['PATH']}"},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert (
-        {"stats"}
-        <= {name for name in done.stdout.split() if name.startswith("st")}
-        == set(done.stdout.split())
-    )

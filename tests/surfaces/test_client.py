@@ -25,9 +25,8 @@ def answer(
     body: bytes, status: bytes = b"200 OK", length: int | None = None, more: bytes = b""
 ) -> bytes:
     said = len(body) if length is None else length
-    return b"HTTP/1.1 %b\r\nConnection: close\r\nContent-Length: %d\r\n%b\r\n%b" % (
-        status, said, more, body,
-    )  # fmt: skip
+    head = b"HTTP/1.1 %b\r\nConnection: close\r\nContent-Length: %d\r\n%b\r\n"
+    return head % (status, said, more) + body
 
 
 @contextmanager
@@ -70,14 +69,8 @@ def _no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
         (answer(b"{}", b"302 Found", more=b"Location: http://127.0.0.1:1/\r\n"), ServerError),
         (answer(b"[" * 100_000), ServerError),
         (answer(b'{"a": 1}'), ServerError),
-        (
-            answer(b"{}", b"429 Too Many Requests", more=b"Retry-After: \xb2\r\n"),
-            TooManyRequestsError,
-        ),
-        (
-            answer(b'{"errors": ["x"], "detail": {"a": 1}}', b"422 Unprocessable Entity"),
-            ServerError,
-        ),
+        (answer(b"{}", b"429 Too Many", more=b"Retry-After: \xb2\r\n"), TooManyRequestsError),
+        (answer(b'{"errors": ["x"], "detail": {"a": 1}}', b"422 Unprocessable"), ServerError),
         (b"", ServerError),
     ],
 )

@@ -34,12 +34,8 @@ from serving import Served, served
 
 PING = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
 HEADERS = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
-ARGUMENTS = {
-    "content": "KeyError id",
-    "outcome": "failure",
-    "tool": "code_interpreter",
-    "error_type": "runtime",
-}
+ARGUMENTS = {"content": "KeyError id", "outcome": "failure", "tool": "unknown"}
+REMEMBER = {"name": "remember", "arguments": ARGUMENTS}
 
 
 @pytest.fixture
@@ -71,13 +67,13 @@ def post(
 ) -> httpx.Response:
     known = {"Authorization": f"Bearer {token}"} if token is not None else {}
     named = {name.replace("_", "-"): value for name, value in headers.items()}
-    return httpx.request(
-        method,
-        f"{running.url}/mcp",
-        content=body if isinstance(body, bytes) else json.dumps(body),
-        headers={**HEADERS, **known, **named},
-        timeout=120,
-    )
+    content = body if isinstance(body, bytes) else json.dumps(body)
+    sent: dict[str, Any] = {"content": content, "headers": HEADERS | known | named}
+    return httpx.request(method, f"{running.url}/mcp", timeout=120, **sent)
+
+
+def make_call(**params: Any) -> dict[str, Any]:
+    return {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
 
 
 @pytest.mark.parametrize("scope", SCOPES)
@@ -89,12 +85,11 @@ def test_each_scope_reaches_the_tools_that_are_declared_for_it(
             if scope == "govern":
                 read = await read_everything(client, record_id)
                 assert read[f"{SCHEME}health"]["author"] == "tester"
-            allowed = {name for name, tool in TOOLS.items() if includes(scope, tool.scope)}
-            allowed |= {name for name, tool in BTB_TOOLS.items() if includes(scope, tool.scope)}
+            every: dict[str, Any] = {**TOOLS, **BTB_TOOLS}
+            allowed = {name for name, tool in every.items() if includes(scope, tool.scope)}
             assert {tool.name for tool in (await client.list_tools()).tools} == allowed
-            for name in (*TOOLS, *BTB_TOOLS):
-                takes = TOOLS[name].takes if name in TOOLS else BTB_TOOLS[name].takes
-                arguments = example_of(takes, record_id)
+            for name, tool in every.items():
+                arguments = example_of(tool.takes, record_id)
                 if name in allowed:
                     assert not (await client.call_tool(name, arguments)).is_error
                 else:
@@ -126,33 +121,27 @@ def test_the_usual_tools_over_http(running: Served) -> None:
     run(work)
 
 
-TOLD = {
-    "happened": "it went up",
-    "task": "deploy the shop",
-    "action": "AWS_REGION=eu make deploy",
-    "error": "RuntimeError: missing AWS_REGION",
-}
+TOLD = {"happened": "it went up", "task": "deploy the shop", "action": "AWS_REGION=eu make deploy"}
+TOLD["error"] = "RuntimeError: missing AWS_REGION"
 
 
 def test_what_is_written_is_the_tokens_own_and_in_its_project(running: Served) -> None:
-    async def work(token: str, **headers: Any) -> Any:
+    asked: list[tuple[str, list[str] | None, str]] = [
+        ("alice", None, ""),
+        ("bob", ["other"], ""),
+        ("carol", None, "größe"),
+        ("dave", ["other", "third"], "third"),
+    ]
+
+    async def work(name: str, projects: list[str] | None, project: str) -> Any:
+        token = running.token("write", name=name, projects=projects)
+        headers: Any = {"Hardwon-Project": project.encode()} if project else {}
         async with connected(running, token, **headers) as client:
-            return (await client.call_tool("remember", dict(ARGUMENTS))).structured_content[
-                "metadata"
-            ]
+            kept = await client.call_tool("remember", dict(ARGUMENTS))
+            return kept.structured_content["metadata"]
 
     async def all_of_them() -> list[Any]:
-        return [
-            await work(running.token("write", name="alice")),
-            await work(running.token("write", name="bob", projects=["other"])),
-            await work(
-                running.token("write", name="carol"), **{"Hardwon-Project": "größe".encode()}
-            ),
-            await work(
-                running.token("write", name="dave", projects=["other", "third"]),
-                **{"Hardwon-Project": "third"},
-            ),
-        ]
+        return [await work(*each) for each in asked]
 
     said = [(each["source"]["author"], each["project_id"]) for each in run(all_of_them)]
     assert said == [("alice", "default"), ("bob", "other"), ("carol", "größe"), ("dave", "third")]
@@ -181,25 +170,15 @@ def test_what_is_too_large_or_no_message_is_refused(running: Served) -> None:
     deep: Any = "x"
     for _ in range(200):
         deep = {"a": deep}
-    call = {"name": "recall", "arguments": {"query": deep}}
-    answer = post(
-        running, token, {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call}
-    )
+    answer = post(running, token, make_call(name="recall", arguments={"query": deep}))
     assert (answer.status_code, "error" in answer.json()) == (400, True), answer.text[:200]
     assert post(running, token).json()["result"] == {}
 
 
 @pytest.mark.parametrize("running", [{"open_to": Caller("local", "read")}], indirect=True)
-def test_an_open_door_lets_in_whoever_sends_no_token_and_no_further_than_it_says(
-    running: Served,
-) -> None:
+def test_an_open_door_lets_whoever_sends_no_token_so_far(running: Served) -> None:
     assert post(running, None).status_code == 200
     assert post(running, "wrong").status_code == 401
-    call = {
-        "jsonrpc": "2.0",
-        "id": 1,
-        "method": "tools/call",
-        "params": {"name": "remember", "arguments": ARGUMENTS},
-    }
+    call = make_call(**REMEMBER)
     assert post(running, None, call).json()["result"]["isError"] is True
     assert post(running, running.token("write"), call).json()["result"]["isError"] is False

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import shlex
-import subprocess
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ import pytest
 from command_line import answered, at_once, refused
 from hardwon.surfaces.mcp.clients import CLIENTS
 from mcp_calls import HELLO, SOURCE
+from short import run_program
 
 JSON_CLIENTS = [name for name, client in CLIENTS.items() if not client.is_toml]
 OTHER = {"command": "npx", "args": ["-y", "other"], "env": {"KEY": "wörd"}}
@@ -28,9 +28,8 @@ def file_of(name: str, *options: str) -> Path:
 
 @pytest.mark.parametrize("name", CLIENTS)
 def test_what_a_client_needs_is_printed_and_nothing_written(name: str, tmp_path: Path) -> None:
-    done = at_once(
-        "--project", "it's", "mcp", "--scope", "govern", "--author", "me", "install", name
-    )
+    words = "mcp --scope govern --author me install".split()
+    done = at_once("--project", "it's", *words, name)
     assert done.exit_code == 0
     client = CLIENTS[name]
     read: dict[str, Any] = tomllib.loads(done.stdout) if client.is_toml else json.loads(done.stdout)
@@ -45,17 +44,8 @@ def test_what_a_client_needs_is_printed_and_nothing_written(name: str, tmp_path:
 
 def test_the_command_that_is_written_starts_the_server(tmp_path: Path) -> None:
     command = answered("mcp", "install", "claude-desktop")["command"]
-    environment = {**os.environ, "PYTHONPATH": SOURCE}
-    done = subprocess.run(
-        command,
-        input=json.dumps(HELLO) + "\n",
-        cwd="/",
-        capture_output=True,
-        text=True,
-        check=True,
-        env=environment,
-        timeout=60,
-    )
+    hello, env = json.dumps(HELLO) + "\n", {**os.environ, "PYTHONPATH": SOURCE}
+    done = run_program(*command, input=hello, cwd="/", env=env, timeout=60)
     assert json.loads(done.stdout)["result"]["serverInfo"]["name"] == "hardwon"
     assert (tmp_path / "brain" / "memory.db").exists()
 
@@ -69,9 +59,7 @@ def test_the_clients_own_command_is_told_where_it_has_one() -> None:
 
 @pytest.mark.parametrize("options", [(), ("--user",)])
 @pytest.mark.parametrize("name", JSON_CLIENTS)
-def test_it_is_written_beside_what_is_there(
-    name: str, options: tuple[str, ...], tmp_path: Path
-) -> None:
+def test_it_is_written_beside_others(name: str, options: tuple[str, ...], tmp_path: Path) -> None:
     path, key = file_of(name, *options), CLIENTS[name].key
     assert tmp_path in path.parents
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -95,9 +83,8 @@ def test_a_file_that_is_not_there_is_made_for_its_owner_alone(tmp_path: Path) ->
     assert done.stdout == f"hardwon is now in {path}; start Cursor anew to use it\n"
     assert json.loads(path.read_text()).keys() == {"mcpServers"}
     assert path.stat().st_mode & 0o777 == 0o600
-    assert at_once("mcp", "install", "cursor", "--write").stdout.startswith(
-        "hardwon is already in "
-    )
+    again = at_once("mcp", "install", "cursor", "--write").stdout
+    assert again.startswith("hardwon is already in ")
 
 
 @pytest.mark.parametrize(
@@ -128,7 +115,7 @@ def test_toml_is_printed_and_never_written(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_server_that_could_not_start_is_not_written(
+def test_no_server_that_cannot_start_is_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda _: None)

@@ -45,12 +45,7 @@ from mcp_calls import (
     text_of,
 )
 
-FAILURE = {
-    "content": "KeyError id",
-    "outcome": "failure",
-    "tool": "code_interpreter",
-    "error_type": "runtime",
-}
+FAILURE = {"content": "KeyError id", "outcome": "failure", "tool": "unknown"}
 
 
 @pytest.fixture
@@ -76,32 +71,22 @@ def test_every_tool_resource_and_prompt_answers(brain: Path, mode: str, tmp_path
     record_id = fill(brain)
 
     async def work() -> None:
-        async with over_stdio(
-            parameters(brain, "--scope", "govern", "--tools", "all", strict=True),
-            mode,
-            tmp_path / "errors",
-        ) as client:
+        server = parameters(brain, "--scope", "govern", "--tools", "all", strict=True)
+        async with over_stdio(server, mode, tmp_path / "errors") as client:
             assert client.server_info
             assert client.server_info.name == "hardwon"
             answers = await call_every_tool(client, record_id)
             assert list(answers) == list(TOOLS)
-            # as it introduces itself
-            assert (
-                answers["remember"].structured_content["metadata"]["source"]["author"] == "tester"
-            )
+            kept = answers["remember"].structured_content["metadata"]
+            assert kept["source"]["author"] == "tester"  # as it introduces itself
             context = answers["context"].structured_content
             assert text_of(answers["context"]) == context["text"]
             assert context["text"].startswith("<hardwon-memory ")
             assert answers["search"].structured_content["result"][0]["record"]["kind"]
             assert "KeyError" in text_of(answers["search"])
-            assert (
-                answers["verify"].structured_content["result"]["metadata"]["validation"]["status"]
-                == "verified"
-            )
-            assert (
-                answers["archive"].structured_content["result"]["metadata"]["validation"]["status"]
-                == "archived"
-            )
+            for name, status in (("verify", "verified"), ("archive", "archived")):
+                metadata = answers[name].structured_content["result"]["metadata"]
+                assert metadata["validation"]["status"] == status
             assert answers["similar_issues"].structured_content["exact"]
             assert "Forgot time zones" in text_of(answers["rules"])
             found = await read_everything(client, record_id)
@@ -109,9 +94,8 @@ def test_every_tool_resource_and_prompt_answers(brain: Path, mode: str, tmp_path
             assert found[f"{SCHEME}record/{record_id}"]["id"] == record_id
             assert len(found[f"{SCHEME}recent/3"]["records"]) == 3
             assert found[f"{SCHEME}topology"]["branches"]
-            assert set(found[f"{SCHEME}schema"]["records"]) == {
-                "experience", "fact", "trajectory", "episode", "fix",
-            }  # fmt: skip
+            kinds = {"experience", "fact", "trajectory", "episode", "fix"}
+            assert set(found[f"{SCHEME}schema"]["records"]) == kinds
             assert "KeyError 'id' in login.py" in found["debug_session"]
             assert "outcome=failure" in found["schema_discovery"]
             assert "code_interpreter/runtime" in found["memory_review"]
@@ -138,11 +122,8 @@ def test_each_tool_tells_what_it_does_to_the_memory(brain: Path) -> None:
             operation = next(each for each in OPERATIONS.values() if each.tool == tool.name)
             hints = tool.annotations
             assert hints
-            assert (hints.read_only_hint, hints.destructive_hint) == (
-                operation.reads,
-                operation.destructive,
-            )
-            assert (hints.idempotent_hint, hints.open_world_hint) == (operation.reads, False)
+            assert (hints.read_only_hint, hints.idempotent_hint) == (operation.reads,) * 2
+            assert (hints.destructive_hint, hints.open_world_hint) == (operation.destructive, False)
             assert tool.title
             assert tool.description
             assert tool.input_schema["additionalProperties"] is False
@@ -170,40 +151,35 @@ def test_the_names_of_btb_ask_the_same_memory(brain: Path) -> None:
             assert (brain / path).exists(), "it writes what it names"
             assert len(answers["btb_recall"]["memories"]) == 5
             assert answers["btb_recall"]["memories"][0]["_path"] == path
-            assert answers["btb_reflect"]["by_outcome"] == {
-                "failure": 5, "success": 1, "learning": 0, "interaction": 0,
-            }  # fmt: skip
+            by_outcome = {"failure": 5, "success": 1, "learning": 0, "interaction": 0}
+            assert answers["btb_reflect"]["by_outcome"] == by_outcome
             area = "tool=code_interpreter/error_type=runtime"
             assert answers["btb_reflect"]["failure_hotspots"] == [[area, 5]]
             assert answers["btb_derive"] == {
                 "schema": {"outcome": {"failure": {"tool": {"web_search": None}}}}
             }
-            mine = {
-                "content": "x",
-                "outcome": "learning",
-                "metadata": {"insight_type": "fact", "ticket": 7},
-            }
+            mine: Any = {"content": "x", "outcome": "learning"}
+            mine["metadata"] = {"insight_type": "fact", "ticket": 7}
             once: Any = {IDEMPOTENCY_KEY: "a ticket"}
             kept, again = [
                 await client.call_tool("btb_remember", mine, meta=once) for _ in range(2)
             ]
             assert not kept.is_error
             assert kept.structured_content == again.structured_content
-            found = await client.call_tool("btb_recall", {"metadata": {"ticket": 7}})
-            assert [each["content"] for each in found.structured_content["memories"]] == ["x"]
+
+            async def recalled(**asked: Any) -> list[str]:
+                found = await client.call_tool("btb_recall", asked)
+                return [each["content"] for each in found.structured_content["memories"]]
+
+            assert await recalled(metadata={"ticket": 7}) == ["x"]
             for pattern in (
                 "agent_brain/outcome=success/**/*.json",
                 "/srv/brain/outcome=success/*/*.json",
                 "**/tool=conversation/*",
             ):
-                found = await client.call_tool("btb_recall", {"pattern": pattern})
-                assert [each["content"] for each in found.structured_content["memories"]] == [
-                    "the parser works"
-                ], pattern
+                assert await recalled(pattern=pattern) == ["the parser works"], pattern
+            assert await recalled(tool="web_search") == []
             assert "no '..'" in await refused(client, "btb_recall", {"pattern": "outcome=*/../x"})
-            assert (
-                await client.call_tool("btb_recall", {"tool": "web_search"})
-            ).structured_content == {"memories": []}
             read = await read_everything(client, record_id)
             assert read[f"{BTB_SCHEME}schema"] == answers["btb_schema"]["schema"]
             assert read[f"{BTB_SCHEME}recent/3"]["records"][0]["content"] == "x"
@@ -236,9 +212,8 @@ def test_the_btb_tools_take_what_that_server_s_took(brain: Path) -> None:
             kept = await ask("btb_remember", content="It worked out", outcome="success")
             assert kept["path"].startswith("_intake/missing_metadata/")
             assert kept["note"].startswith("tool is missing; allowed: one of code_interpreter")
-            prompt = await client.get_prompt(
-                "debug_session", {"error_description": "KeyError: 'x'"}
-            )
+            told = {"error_description": "KeyError: 'x'"}
+            prompt = await client.get_prompt("debug_session", told)
             assert "KeyError: 'x'" in str(prompt.messages[0].content)
 
     run(work)
@@ -251,26 +226,20 @@ def test_errors_are_lines_that_a_model_can_act_on(brain: Path) -> None:
             assert said.startswith("outcome: 'fine' is not allowed; allowed: 'success', 'failure'")
             free = await client.call_tool("remember", {**FAILURE, "error_type": "odd"})
             assert not free.is_error
-            assert "author" in await refused(
-                client, "remember", {**FAILURE, "author": "somebody else"}
-            )
+            named = {**FAILURE, "author": "somebody else"}
+            assert "author" in await refused(client, "remember", named)
             assert "k" in await refused(client, "search", {"query": "x", "k": 0})
             with pytest.raises(MCPError, match="there is no tool 'forget'"):
                 await client.call_tool("forget", {})
-            for address in (
-                "hardwon://nothing", "hardwon://record/", "hardwon://stats/1", "btb://stats",
-                "file:///etc/passwd",
-            ):  # fmt: skip
+            for name in ("nothing", "record/", "stats/1"):
+                with pytest.raises(MCPError, match="hardwon://record/{id}"):
+                    await client.read_resource(f"hardwon://{name}")
+            for address in ("btb://stats", "file:///etc/passwd"):
                 with pytest.raises(MCPError, match="hardwon://record/{id}"):
                     await client.read_resource(address)
-            for address in (
-                "hardwon://recent/-1",
-                "hardwon://recent/0",
-                "hardwon://recent/9999999",
-                "hardwon://record/x",
-            ):
+            for name in ("recent/-1", "recent/0", "recent/9999999", "record/x"):
                 with pytest.raises(MCPError, match="is not allowed"):
-                    await client.read_resource(address)
+                    await client.read_resource(f"hardwon://{name}")
             with pytest.raises(MCPError, match="there is no record"):
                 await client.read_resource("hardwon://record/0198c0de-0000-7000-8000-000000000001")
             with pytest.raises(MCPError, match="memory_review, debug_session"):
@@ -287,12 +256,9 @@ def test_no_secret_comes_back_in_an_error(brain: Path) -> None:
 
     async def work() -> None:
         async with in_this_process(brain) as client:
-            said = [
-                await refused(
-                    client, "record_fact", {"content": "The port is 80.", "fact_type": secret}
-                ),
-                await refused(client, "search", {"query": "port", secret: 1}),
-            ]
+            fact = {"content": "The port is 80.", "fact_type": secret}
+            said = [await refused(client, "record_fact", fact)]
+            said += [await refused(client, "search", {"query": "port", secret: 1})]
             for ask in (
                 client.call_tool(secret, {}),
                 client.read_resource(f"hardwon://record/{secret}"),
@@ -329,9 +295,8 @@ def test_what_nobody_foresaw_is_a_line_for_the_caller_and_the_whole_story_for_th
 def test_a_client_cannot_be_somebody_who_is_believed_for_their_name() -> None:
     assert make_client_name("  Claude \x1b[2J\n Code ") == "Claude [2J Code"
     assert len(make_client_name("x" * 10_000)) == limits.NAME_CHARS_MAX
-    assert {
-        make_client_name(name) for name in ("", " ", "hardwon", "test_runner", "human_approval")
-    } == {NO_NAME}
+    for name in ("", " ", "hardwon", "test_runner", "human_approval"):
+        assert make_client_name(name) == NO_NAME
 
 
 def test_what_is_recorded_knows_its_author_and_its_checkout(tmp_path: Path) -> None:
@@ -339,12 +304,11 @@ def test_what_is_recorded_knows_its_author_and_its_checkout(tmp_path: Path) -> N
     at = git(root, "rev-parse", "HEAD")
 
     async def work() -> None:
-        async with over_stdio(
-            parameters(tmp_path / "brain", "--tools", "all", "--author", "nightly", folder=root)
-        ) as client:
-            kept = await client.call_tool("remember", dict(FAILURE))
-            assert kept.structured_content["metadata"]["context"]["git_commit"] == at
-            assert kept.structured_content["metadata"]["source"]["author"] == "nightly"
+        options = ("--tools", "all", "--author", "nightly")
+        async with over_stdio(parameters(tmp_path / "brain", *options, folder=root)) as client:
+            kept = (await client.call_tool("remember", dict(FAILURE))).structured_content
+            assert kept["metadata"]["context"]["git_commit"] == at
+            assert kept["metadata"]["source"]["author"] == "nightly"
 
     run(work)
 
@@ -354,13 +318,10 @@ class Raw:
 
     def __init__(self, brain: Path) -> None:
         words = ["--memory", str(brain), "mcp", "--tools", "all"]
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "hardwon.surfaces.cli.main", *words],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            env={**os.environ, "PYTHONPATH": SOURCE},
-        )
+        command = [sys.executable, "-m", "hardwon.surfaces.cli.main", *words]
+        pipes: Any = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+        env = {**os.environ, "PYTHONPATH": SOURCE}
+        self.process: subprocess.Popen[bytes] = subprocess.Popen(command, env=env, **pipes)
         self._number = 1
         self.send(HELLO)
         self.answer()
@@ -368,9 +329,8 @@ class Raw:
 
     def send(self, message: dict[str, Any] | str) -> None:
         assert self.process.stdin
-        self.process.stdin.write(
-            (message if isinstance(message, str) else json.dumps(message)).encode() + b"\n"
-        )
+        text = message if isinstance(message, str) else json.dumps(message)
+        self.process.stdin.write(text.encode() + b"\n")
         self.process.stdin.flush()
 
     def answer(self) -> Any:
@@ -384,12 +344,9 @@ class Raw:
         return self.answer()["result"]
 
     def remember(self, content: str, key: str) -> Any:
-        given = {
-            "name": "remember",
-            "arguments": {**FAILURE, "content": content},
-            "_meta": {IDEMPOTENCY_KEY: key},
-        }
-        return self.ask("tools/call", given)["structuredContent"]["id"]
+        call = {"name": "remember", "arguments": {**FAILURE, "content": content}}
+        answer = self.ask("tools/call", {**call, "_meta": {IDEMPOTENCY_KEY: key}})
+        return answer["structuredContent"]["id"]
 
     def end(self) -> tuple[int, bytes, bytes]:
         out, errors = self.process.communicate(timeout=120)

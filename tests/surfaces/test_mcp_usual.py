@@ -25,16 +25,10 @@ from hardwon.trust.access import Caller, Scope
 from mcp_calls import MODES, call_every_tool, fill, over_stdio, parameters, refused, run, text_of
 
 ERROR = "make: *** [deploy] Error 1\nRuntimeError: missing AWS_REGION"
-FAILED = {
-    "happened": "the deploy stopped", "outcome": "failure", "task": "deploy the shop",
-    "action": "make deploy", "error": ERROR,
-}  # fmt: skip
-FIXED = {
-    **FAILED,
-    "outcome": "success",
-    "action": "AWS_REGION=eu-1 make deploy",
-    "happened": "deployed",
-}
+FAILED = {"happened": "the deploy stopped", "outcome": "failure", "task": "deploy the shop"}
+FAILED |= {"action": "make deploy", "error": ERROR}
+FIXED = {**FAILED, "outcome": "success", "happened": "deployed"}
+FIXED["action"] = "AWS_REGION=eu-1 make deploy"
 
 
 @asynccontextmanager
@@ -71,11 +65,8 @@ def test_the_list_is_one_that_a_model_can_afford(tmp_path: Path) -> None:
 
 def test_closed_sets_are_enums_and_nothing_else_is() -> None:
     def enums(name: str) -> set[str]:
-        return {
-            field
-            for field, said in input_schema(TOOLS[name])["properties"].items()
-            if "enum" in said
-        }
+        fields = input_schema(TOOLS[name])["properties"]
+        return {field for field in fields if "enum" in fields[field]}
 
     assert enums("after") == {"outcome"}
     assert enums("verify") == {"by"}
@@ -100,11 +91,8 @@ def test_before_and_after_are_all_that_an_agent_needs(tmp_path: Path, mode: str)
             warned = text_of(await client.call_tool("before", {"action": "make deploy"}))
             assert warned.startswith("blocked (p = ")
             await client.call_tool("after", FIXED)
-            for asked in (
-                {"task": "deploy the shop"},
-                {"error": ERROR},
-                {"action": "make deploy", "error": ERROR},
-            ):
+            command = {"action": "make deploy", "error": ERROR}
+            for asked in ({"task": "deploy the shop"}, {"error": ERROR}, command):
                 known = await client.call_tool("before", asked)
                 assert FIXED["action"] in text_of(known), asked
                 ids = known.structured_content["ids"]

@@ -60,10 +60,8 @@ def test_a_key_is_for_one_request(gate: Gate) -> None:
 
 def test_keys_of_two_callers_are_two_keys(gate: Gate) -> None:
     said = arguments.Remember(content="x", outcome="learning", insight_type="fact")
-    made = {
-        gate.perform(Caller(name, "write"), "remember", "default", said, "k").id
-        for name in ("a", "b")
-    }
+    callers = (Caller("a", "write"), Caller("b", "write"))
+    made = {gate.perform(caller, "remember", "default", said, "k").id for caller in callers}
     assert len(made) == 2
 
 
@@ -72,14 +70,11 @@ def test_every_operation_with_a_key_answers_the_same_again(gate: Gate) -> None:
     issue = {"model": "m", "issue_type": "TIMEOUT", "description": "slow"}
     whole = {"kind": "fact", "content": "The queue is empty at night.", "fact_type": "observation"}
     decision = asked(gate, "rollback", None, source="nobody")
+    steps = [{"action": "a", "observation": "o", "reward": 0.5}]
     said: dict[str, dict[str, Any]] = {
         "remember": {"content": "x", "outcome": "learning", "insight_type": "fact"},
         "record_fact": {"content": "The port is 80.", "fact_type": "observation"},
-        "record_trajectory": {
-            "task": "t",
-            "steps": [{"action": "a", "observation": "o", "reward": 0.5}],
-            "final_reward": 1.0,
-        },
+        "record_trajectory": {"task": "t", "steps": steps, "final_reward": 1.0},
         "record_episode": {"task_id": "t", "score": 0.5},
         "record_fix": {"issue": issue, "fix_success": True, "verification_success": True},
         "add": {"record": whole},
@@ -102,12 +97,10 @@ def test_every_operation_with_a_key_answers_the_same_again(gate: Gate) -> None:
 
 
 def test_a_fact_that_is_said_again_is_strengthened_once(gate: Gate) -> None:
-    first = asked(gate, "record_fact", None, content="The port is 80.", fact_type="observation")
+    fact = {"content": "The port is 80.", "fact_type": "observation"}
+    first = asked(gate, "record_fact", None, **fact)
     events = asked(gate, "stats", None).events
-    answers = [
-        asked(gate, "record_fact", "k", content="The port is 80.", fact_type="observation").id
-        for _ in range(3)
-    ]
+    answers = [asked(gate, "record_fact", "k", **fact).id for _ in range(3)]
     assert answers == [first.id] * 3
     assert asked(gate, "stats", None).events == events + 1
 

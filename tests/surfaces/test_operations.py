@@ -62,9 +62,8 @@ def test_everything_that_a_memory_offers_is_declared_or_has_a_reason() -> None:
 @pytest.mark.parametrize("operation", ALL, ids=NAMES)
 def test_an_operation_takes_what_the_method_takes(operation: Operation) -> None:
     parameters = inspect.signature(operation.find_method(Memory)).parameters
-    named = {
-        name for name, one in parameters.items() if one.kind is not inspect.Parameter.VAR_KEYWORD
-    }
+    open_kind = inspect.Parameter.VAR_KEYWORD
+    named = {name for name, one in parameters.items() if one.kind is not open_kind}
     open_ended = len(named) < len(parameters)
     taken = set(operation.takes.model_fields)
     missing = named - NOT_SENT - OTHERWISE.get(operation.name, set()) - taken
@@ -94,14 +93,10 @@ def test_no_two_operations_share_an_address_or_a_name() -> None:
 
 def test_reading_is_what_needs_no_more_than_reading() -> None:
     for operation in ALL:
-        assert operation.reads == (
-            operation.scope == "read" or operation.name in ("doctor", "backup")
-        ), operation.name
-        assert operation.method == "POST" or operation.reads, (
-            f"{operation.name} would change something by a GET"
-        )
-        if operation.again:
-            assert not operation.reads
+        reads = operation.scope == "read" or operation.name in ("doctor", "backup")
+        assert operation.reads == reads, operation.name
+        assert operation.method == "POST" or reads, f"{operation.name} changes something by a GET"
+        assert not (operation.again and reads)
 
 
 def test_a_caller_cannot_say_who_it_is() -> None:
@@ -132,9 +127,10 @@ def test_the_client_has_the_methods_of_a_memory(tmp_path: Path) -> None:
         for name in sorted(PUBLIC - NOT_OF_A_CLIENT):
             found, original = (attrgetter(name)(each) for each in (client, memory))
             if callable(original):
-                assert list(inspect.signature(found).parameters) == list(
-                    inspect.signature(original).parameters
-                ), name
+                ours, theirs = (
+                    list(inspect.signature(one).parameters) for one in (found, original)
+                )
+                assert ours == theirs, name
                 assert found.__doc__, name
         for name in NOT_OF_A_CLIENT:
             with pytest.raises(AttributeError):
@@ -149,10 +145,9 @@ def full(tmp_path: Path) -> Memory:
     memory.remember("upload works in parts", "learning", insight_type="fact", author="b")
     for works in (True, False, True):
         memory.record_fix(issue, works, works, fix_commands=["raise the timeout"], author="a")
+    told: dict[str, Any] = {"mistakes": ["forgot zones"], "successes": ["looked first"]}
     for score in (0.2, 0.9):
-        memory.record_episode(
-            "t", score, mistakes=["forgot zones"], successes=["looked first"], recalled=[failed.id]
-        )
+        memory.record_episode("t", score, recalled=[failed.id], **told)
     memory.record_trajectory("t", [{"action": "a", "observation": "Error: x", "reward": 0.1}], 0.9)
     mended = [
         {"action": "make test", "observation": "KeyError: 'id'", "ok": False},
@@ -176,9 +171,7 @@ SAID: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("name", [each.name for each in ALL if each.reads and not each.streams])
-def test_an_answer_comes_back_from_json_as_it_was_and_fits_its_schema(
-    full: Memory, name: str
-) -> None:
+def test_an_answer_comes_back_from_json_and_fits_its_schema(full: Memory, name: str) -> None:
     operation = OPERATIONS[name]
     newest = next(iter(full.browse(kind="experience")))
     ids = {"record_id": newest.id, "lesson_id": full.lessons()[0].id}
@@ -186,9 +179,8 @@ def test_an_answer_comes_back_from_json_as_it_was_and_fits_its_schema(
     answer = operation.do(full, operation.takes.model_validate(said), Caller("me", "admin"))
     wire = json.loads(json_bytes(answer))
     assert parse(operation.gives, wire) == answer
-    jsonschema.validate(
-        wire, make_schema(operation.gives), format_checker=jsonschema.FormatChecker()
-    )
+    checker = jsonschema.FormatChecker()
+    jsonschema.validate(wire, make_schema(operation.gives), format_checker=checker)
 
 
 def test_what_is_no_json_is_refused() -> None:
@@ -200,38 +192,31 @@ def test_what_is_no_json_is_refused() -> None:
 
 def _gate(folder: Path, **options: Any) -> tuple[Gate, Memory]:
     memory = Memory(folder / "brain")
-    return Gate(
-        lambda project: Memory(folder / "brain", project, checkout=False), memory.tokens, **options
-    ), memory
+
+    def open_memory(project: str) -> Memory:
+        return Memory(folder / "brain", project, checkout=False)
+
+    return Gate(open_memory, memory.tokens, **options), memory
 
 
 @pytest.mark.parametrize("name", ["author", "content", "source", "timestamp", "keys"])
 def test_a_key_of_ones_own_is_nothing_that_a_record_has(tmp_path: Path, name: str) -> None:
     gate, _ = _gate(tmp_path)
-    said = arguments.Remember(
-        content="it works", outcome="success", tool="conversation", keys={name: "somebody else"}
-    )
+    keys = {name: "somebody else"}
+    said = arguments.Remember(content="it works", outcome="success", tool="conversation", keys=keys)
     with pytest.raises(InvalidInputError, match=f"keys.{name}"):
         gate.perform(Caller("ci", "write"), "remember", "alpha", said)
 
 
-@pytest.mark.parametrize(
-    "claim",
-    [
-        {"status": "verified", "verified_by": "test_runner"},
-        {"status": "archived"},
-        {"verified_by": "human_approval"},
-        {"verification_id": "build 7"},
-    ],
-)
+CLAIMS = [{"status": "verified", "verified_by": "test_runner"}, {"status": "archived"}]
+CLAIMS += [{"verified_by": "human_approval"}, {"verification_id": "build 7"}]
+
+
+@pytest.mark.parametrize("claim", CLAIMS)
 def test_a_writer_does_not_decide_what_is_believed(tmp_path: Path, claim: dict[str, str]) -> None:
     gate, _ = _gate(tmp_path)
-    whole = {
-        "kind": "fact",
-        "content": "The port is 80.",
-        "fact_type": "observation",
-        "metadata": {"source": {"type": "test_result"}, "validation": claim},
-    }
+    whole: Any = {"kind": "fact", "content": "The port is 80.", "fact_type": "observation"}
+    whole["metadata"] = {"source": {"type": "test_result"}, "validation": claim}
     with pytest.raises(InvalidInputError, match="scope govern may claim more"):
         gate.perform(Caller("ci", "write"), "add", "alpha", arguments.Add(record=whole))
     assert gate.perform(Caller("ci", "write"), "stats", "alpha", arguments.Nothing()).records == 0

@@ -11,8 +11,8 @@ import pytest
 from mcp import Client as McpClient
 from mcp.client.streamable_http import streamable_http_client
 
-import postgres_server
 from command_line import answered, at_once, hardwon_does, refused
+from engines import own_login
 from hardwon import Client, Memory
 from hardwon.errors import ForbiddenError, NotAdmittedError
 from mcp_calls import text_of
@@ -27,11 +27,13 @@ def token(url: str, name: str, *options: str) -> str:
     return done.stdout.strip()
 
 
+def bearer(secret: str) -> dict[str, str]:
+    return {"Authorization": f"Bearer {secret}"}
+
+
 def test_rest_and_mcp_over_http_on_a_database(url: str) -> None:
-    secret, reader = (
-        token(url, "ci", "--scope", "admin"),
-        token(url, "guest", "--project", "default"),
-    )
+    secret = token(url, "ci", "--scope", "admin")
+    reader = token(url, "guest", "--project", "default")
     server = Process(url)
     try:
         with Client(server.url, secret) as client:
@@ -42,11 +44,8 @@ def test_rest_and_mcp_over_http_on_a_database(url: str) -> None:
             assert client.stats().location == "PostgreSQL"  # where it is, is nobody's business
             assert client.doctor().findings
             assert client.care.projects() == ["default"]
-            backup = httpx2.get(
-                f"{server.url}/api/v1/projects/default/backup",
-                headers={"Authorization": f"Bearer {secret}"},
-                timeout=60,
-            )
+            address, headers = f"{server.url}/api/v1/projects/default/backup", bearer(secret)
+            backup = httpx2.get(address, headers=headers, timeout=60)
             assert "pg_dump" in backup.json()["detail"]
         with Client(server.url, reader) as client:
             assert client.recall("upload")[0].record.id == kept.id
@@ -55,9 +54,8 @@ def test_rest_and_mcp_over_http_on_a_database(url: str) -> None:
         with Client(server.url, reader, project="p") as client, pytest.raises(ForbiddenError):
             client.stats()
         assert "upload failed" in asyncio.run(_recalled(server.url, secret, "upload"))
-        assert (
-            answered("--memory", url, "tokens", "revoke", "guest", "--yes")[0]["state"] == "revoked"
-        )
+        (revoked,) = answered("--memory", url, "tokens", "revoke", "guest", "--yes")
+        assert revoked["state"] == "revoked"
         with Client(server.url, reader) as client, pytest.raises(NotAdmittedError):
             client.stats()  # at once, though another process revoked it
     finally:
@@ -68,7 +66,7 @@ def test_rest_and_mcp_over_http_on_a_database(url: str) -> None:
 
 async def _recalled(url: str, secret: str, query: str) -> str:
     async with (
-        httpx2.AsyncClient(headers={"Authorization": f"Bearer {secret}"}, timeout=100) as http,
+        httpx2.AsyncClient(headers=bearer(secret), timeout=100) as http,
         McpClient(streamable_http_client(f"{url}/mcp", http_client=http)) as client,
     ):
         answer = await client.call_tool("search", {"query": query})
@@ -78,29 +76,21 @@ async def _recalled(url: str, secret: str, query: str) -> str:
 
 def test_a_server_whose_user_may_only_write_says_what_it_may_not(url: str) -> None:
     """A token's scope does not reach further than the user that the server runs as."""
-    name = psycopg.conninfo.conninfo_to_dict(url)["dbname"]
-    postgres_server.server().run("CREATE ROLE runs_a_server LOGIN")
-    limited = url.replace("postgres@", "runs_a_server@")
-    for options in (("--project", "default"), ("--server",)):
-        assert (
-            at_once("--memory", url, "postgres", "grant", "runs_a_server", *options).exit_code == 0
-        )
-    secret = token(limited, "ci", "--scope", "admin")
-    server = Process(limited)
-    try:
-        with Client(server.url, secret) as client:
-            kept = client.record_fact("Port 80 is open.", "observation")
-            with pytest.raises(ForbiddenError):
-                client.verify(kept.id, "compiler")
-            assert client.care.projects() == ["default"]
-    finally:
-        code, said = server.end()
-    assert code == 0, said
-    for options in (("--project", "default"), ("--server",)):
-        assert (
-            at_once("--memory", url, "postgres", "revoke", "runs_a_server", *options).exit_code == 0
-        )
-    postgres_server.server().run("DROP ROLE runs_a_server", str(name))
+    with own_login(url, "default", "writer") as limited:
+        user = str(psycopg.conninfo.conninfo_to_dict(limited)["user"])
+        keeper = ("--memory", url, "postgres", "grant", user, "--server")
+        assert at_once(*keeper).exit_code == 0
+        server = Process(limited)
+        try:
+            with Client(server.url, token(limited, "ci", "--scope", "admin")) as client:
+                kept = client.record_fact("Port 80 is open.", "observation")
+                with pytest.raises(ForbiddenError):
+                    client.verify(kept.id, "compiler")
+                assert client.care.projects() == ["default"]
+        finally:
+            code, said = server.end()
+        assert code == 0, said
+        assert at_once("--memory", url, "postgres", "revoke", user, "--server").exit_code == 0
 
 
 @pytest.mark.parametrize(

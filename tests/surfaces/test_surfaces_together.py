@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import signal
 import subprocess
 import sys
@@ -53,10 +52,9 @@ def over_mcp(url: str, token: str, name: str, acknowledged: list[str]) -> None:
     for number in range(EACH):
         ends = time.monotonic() + 200
         while True:
+            once = _tool_once(url, token, f"{name} {number}", f"{name}-{number}")
             try:
-                acknowledged.append(
-                    asyncio.run(_tool_once(url, token, f"{name} {number}", f"{name}-{number}"))
-                )
+                acknowledged.append(asyncio.run(once))
                 break
             except Exception:  # noqa: BLE001  # whatever a killed server looks like from here
                 assert time.monotonic() < ends, "no answer for minutes"
@@ -78,9 +76,8 @@ def test_eight_writers_lose_nothing_while_the_server_is_killed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # as patient as `over_mcp`
-    monkeypatch.setattr(
-        "hardwon.surfaces.client.CLIENT_WAITS_S", (0.1, 0.5, 2.0, 5.0, 10.0, 10.0, 10.0, 10.0)
-    )
+    patience = (0.1, 0.5, 2.0, 5.0, *[10.0] * 4)
+    monkeypatch.setattr("hardwon.surfaces.client.CLIENT_WAITS_S", patience)
     brain = tmp_path / "brain"
     with Memory(brain) as memory:
         token = memory.tokens.create("writers", "write").secret
@@ -92,14 +89,10 @@ def test_eight_writers_lose_nothing_while_the_server_is_killed(
         for how, work in (("rest", over_rest), ("mcp", over_mcp))
         for number in range(3)
     ]
+    command = [sys.executable, "-c", LIBRARY, str(brain)]
     libraries = [
-        subprocess.Popen(
-            [sys.executable, "-c", LIBRARY, brain, f"library{number}", str(EACH)],
-            stdout=subprocess.PIPE,
-            text=True,
-            env=os.environ,
-        )
-        for number in range(2)
+        subprocess.Popen([*command, name, str(EACH)], stdout=subprocess.PIPE, text=True)
+        for name in ("library0", "library1")
     ]
     for thread in threads:
         thread.start()

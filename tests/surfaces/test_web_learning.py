@@ -6,7 +6,6 @@ import html
 import re
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +14,8 @@ import pytest
 from hardwon import Memory
 from hardwon.trust.access import Caller
 from serving import PROJECT, Browser, served, text_of
+from short import fix, succeed
 
-HOSTILE = (
-    "</script><script>alert(1)</script><img src=x onerror=alert(2)>\"'&{{7*7}}\u202e\x07\u2028"
-)
 PAGES = ("fixes", "progress", "lessons")
 OPEN = Caller("anonymous", "admin")
 NOW = datetime.now(UTC).replace(microsecond=0)
@@ -32,22 +29,19 @@ def reader(tmp_path: Path) -> Iterator[Browser]:
 
 def chart(page: str, name: str) -> str:
     """The part of the page that is this chart."""
-    found = re.search(
-        rf'<div class="chart[^>]* data-chart="{name}".*?(?=<details|<p class="quiet"|</section)',
-        page,
-        flags=re.DOTALL,
+    begin, end = (
+        rf'<div class="chart[^>]* data-chart="{name}"',
+        '<details|<p class="quiet"|</section',
     )
+    found = re.search(rf"{begin}.*?(?={end})", page, flags=re.DOTALL)
     assert found, f"there is no chart {name}"
     return found[0]
 
 
 def titles(page: str, name: str) -> list[str]:
     """What is told of the places of a chart."""
-    drawn = chart(page, name)
-    return [
-        html.unescape(one or other)
-        for one, other in re.findall(r' title="([^"]+)"|<title>([^<]*)</title>', drawn)
-    ]
+    titles = re.findall(r' title="([^"]+)"|<title>([^<]*)</title>', chart(page, name))
+    return [html.unescape(one or other) for one, other in titles]
 
 
 def row_with(page: str, words: str, table: str = "") -> list[str]:
@@ -61,30 +55,15 @@ def row_with(page: str, words: str, table: str = "") -> list[str]:
     raise AssertionError(f"no row has {words!r}")
 
 
-def fix(
-    memory: Memory,
-    applied: bool,
-    verified: bool,
-    did: str = "raise the limit",
-    days: int = 0,
-    **more: Any,
-) -> str:
-    issue = {
-        "model": more.pop("model", "alpha"),
-        "issue_type": more.pop("issue_type", "TIMEOUT"),
-        "description": "slow",
-    }
-    at = NOW - timedelta(days=days)
-    return memory.record_fix(issue, applied, verified, fix_commands=[did], timestamp=at, **more).id
-
-
 def some_fixes(memory: Memory) -> None:
+    at: dict[str, Any] = {"model": "alpha", "issue_type": "TIMEOUT", "timestamp": NOW}
     for _ in range(3):
-        fix(memory, True, True, "send parts", fixer_type="codex")
+        fix(memory, True, "send parts", fixer_type="codex", **at)
     for _ in range(2):
-        fix(memory, True, False, "raise the limit")
-    fix(memory, False, False, "raise the limit", model="beta", issue_type="MEMORY")
-    fix(memory, True, True, "long ago", days=60)
+        fix(memory, False, "raise the limit", **at)
+    on_beta = {**at, "model": "beta", "issue_type": "MEMORY"}
+    fix(memory, False, "raise the limit", applied=False, **on_beta)
+    fix(memory, True, "long ago", **{**at, "timestamp": NOW - timedelta(days=60)})
 
 
 def test_applied_and_successful_are_counted_each_under_its_own_name(reader: Browser) -> None:
@@ -105,17 +84,13 @@ def test_the_matrix_has_attempts_in_its_cells_and_leads_to_the_search(reader: Br
     assert re.findall(r'<th scope="col">(\w+)', drawn) == ["TIMEOUT", "MEMORY"]
     cells = re.findall(r"<td(?: [^>]*)?>(.*?)</td>", drawn)[1:]
     assert [text_of(cell) for cell in cells] == ["6", "", "", "1"]
-    assert (
-        f'href="/ui/{PROJECT}/search?range=all&amp;kind=fix&amp;model=alpha&amp;issue_type=TIMEOUT"'
-        in cells[0]
-    )
+    query = "range=all&amp;kind=fix&amp;model=alpha&amp;issue_type=TIMEOUT"
+    assert f'href="/ui/{PROJECT}/search?{query}"' in cells[0]
     assert "var(--good)" in drawn.partition("</td>")[2].partition("</td>")[0]
-    assert titles(page, "model-matrix")[0].startswith(
-        "TIMEOUT on alpha: 6 attempts, 6 applied, 4 successful; next one succeeds:"
-    )
-    assert row_with(page, "alpha", "Model and issue type")[:5] == [
-        "alpha", "TIMEOUT", "6", "6", "4",
-    ]  # fmt: skip
+    told = "TIMEOUT on alpha: 6 attempts, 6 applied, 4 successful; next one succeeds:"
+    assert titles(page, "model-matrix")[0].startswith(told)
+    row = row_with(page, "alpha", "Model and issue type")
+    assert row[:5] == ["alpha", "TIMEOUT", "6", "6", "4"]
 
 
 def test_fixers_are_compared_with_their_intervals(reader: Browser) -> None:
@@ -179,23 +154,12 @@ def some_episodes(memory: Memory) -> str:
     for number in range(6):
         at = NOW - timedelta(days=12 - number)
         memory.record_episode("dates", 0.2 + 0.02 * number, mistakes=["guessed"], timestamp=at)
-        memory.record_episode(
-            "dates",
-            0.9 + 0.01 * number,
-            successes=["looked first"],
-            timestamp=at + timedelta(days=6),
-            recalled=[known],
-        )
+        later: dict[str, Any] = {"timestamp": at + timedelta(days=6), "recalled": [known]}
+        succeed(memory, "looked first", task="dates", score=0.9 + 0.01 * number, **later)
     memory.record_episode("other", 0.5, timestamp=NOW - timedelta(days=50))
-    card = {
-        "mistake_type": "haste",
-        "bad_decision": "guessed",
-        "correct_decision": "look",
-        "lesson": "Look first.",
-    }
-    return memory.record_episode(
-        "dates", 0.1, mistake_cards=[card], timestamp=NOW - timedelta(days=13)
-    ).id
+    card = {"mistake_type": "haste", "bad_decision": "guessed", "correct_decision": "look"}
+    card["lesson"], early = "Look first.", NOW - timedelta(days=13)
+    return memory.record_episode("dates", 0.1, mistake_cards=[card], timestamp=early).id
 
 
 def test_tasks_are_listed_by_their_episodes(reader: Browser) -> None:
@@ -222,31 +186,17 @@ def test_memory_on_is_compared_with_memory_off(reader: Browser) -> None:
     assert "0 episodes with it, 13 without" in by_tag
 
 
-def test_rules_have_their_support_and_evidence_and_cards_what_would_have_been_right(
-    reader: Browser,
-) -> None:
+def test_rules_have_their_evidence_and_cards_what_would_have_been_right(reader: Browser) -> None:
     seen = some_episodes(reader.memory)
     page = reader.get("lessons", task_id="dates")
     assert row_with(page, "looked first", "Rules")[1] == "6"
     rule = next(each for each in reader.memory.rules("dates") if each.text == "looked first")
     for each in (*rule.evidence, seen):
         assert f'href="/ui/{PROJECT}/record/{each}"' in page
-    assert row_with(page, "haste", "Mistakes")[1:6] == [
-        "dates", "guessed", "look", "Look first.", "1",
-    ]  # fmt: skip
+    row = row_with(page, "haste", "Mistakes")
+    assert row[1:6] == ["dates", "guessed", "look", "Look first.", "1"]
     assert "looked first" in text_of(reader.get("lessons")), "of the tasks that were tried most"
     assert "No such rule." in text_of(reader.get("lessons", task_id="other"))
-
-
-LOCKED = "OperationalError: database is locked"
-
-
-def a_trajectory(memory: Memory) -> str:
-    steps = [
-        {"action": "pytest -x", "observation": LOCKED, "reward": 0.0},
-        {"action": "open it in WAL mode", "observation": "12 passed\nin 3 s", "reward": 1.0},
-    ]
-    return memory.record_trajectory("make the tests pass", steps, 1.0).id
 
 
 def test_commands_that_hooks_recorded_count_everywhere(reader: Browser) -> None:
@@ -259,10 +209,9 @@ def test_commands_that_hooks_recorded_count_everywhere(reader: Browser) -> None:
                 {"action": "make tunnel", "observation": "", "reward": 0.0},
                 {"action": "make deploy", "observation": "done", "reward": 1.0},
             ]
-        at = NOW - timedelta(days=days)
-        memory.record_trajectory(
-            "make deploy", steps, float(good), timestamp=at, author="codex", tags=["run"]
-        )
+        by_codex: dict[str, Any] = {"author": "codex", "tags": ["run"]}
+        by_codex["timestamp"] = NOW - timedelta(days=days)
+        memory.record_trajectory("make deploy", steps, float(good), **by_codex)
     assert memory.stats().by_outcome == {"failure": 2, "success": 1}
     (found,) = memory.care.failures()
     assert (found.text, found.seen, found.is_new) == ("Error: no route", 3, True)
@@ -287,9 +236,8 @@ def test_commands_that_hooks_recorded_count_everywhere(reader: Browser) -> None:
     # of days of one's own: those alone, in halves that lead to their records
     first, last = (f"{NOW - timedelta(days=n):%Y-%m-%d}" for n in (2, 1))
     chosen = reader.get("progress", since=first, until=last)
-    assert row_with(chosen, "codex", "Success by author")[1:] == [
-        "50 % 1 of 2", "1", "0 % 0 of 1", "100 % 1 of 1",
-    ]  # fmt: skip
+    row = row_with(chosen, "codex", "Success by author")
+    assert row[1:] == ["50 % 1 of 2", "1", "0 % 0 of 1", "100 % 1 of 1"]
     assert f"author=codex&amp;since={first}&amp;until={first}" in chosen
     assert 'aria-current="true">30 d' not in chosen
     assert "a day, such as 2026-03-31" in text_of(reader.get("progress", 422, until="31.3."))
@@ -314,16 +262,3 @@ def test_addresses_keep_the_project_the_range_and_what_was_chosen(reader: Browse
     assert '<input type="hidden" name="range" value="90d">' in page
     fixes = reader.get("fixes", model="alpha", range="all")
     assert '<input type="hidden" name="model" value="alpha">' in fixes
-
-
-def test_headings_are_in_order_and_charts_have_names(reader: Browser) -> None:
-    some_fixes(reader.memory)
-    some_episodes(reader.memory)
-    made = a_trajectory(reader.memory)
-    for address in (*PAGES, "overview", f"record/{made}", f"search?at={made}"):
-        shown = reader.get(address)
-        levels = [int(level) for level in re.findall(r"<h([1-6])", shown)]
-        assert levels[0] == 1
-        assert all(after <= before + 1 for before, after in pairwise(levels))
-        drawn = re.findall(r'<div class="chart[^>]*>', shown)
-        assert all('aria-label="' in each and 'role="' in each for each in drawn)

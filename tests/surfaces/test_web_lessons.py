@@ -91,9 +91,8 @@ def test_who_may_only_read_sees_lessons_and_judges_none(running: Served) -> None
 
 
 def test_the_lab_shows_the_very_text_and_where_each_line_comes_from(running: Served) -> None:
-    record = running.memory.remember(
-        "the nightly upload timed out after 30 s", "failure", "file_operation", author="night-shift"
-    )
+    text = "the nightly upload timed out after 30 s"
+    record = running.memory.remember(text, "failure", "file_operation", author="night-shift")
     browser = signed_in(running, "read")
     page = browser.get("lab?q=nightly+upload+timed+out&budget=300")
     shown = re.search(r'<pre class="exact"[^>]*>(.*?)</pre>', page, re.DOTALL)
@@ -110,20 +109,12 @@ def test_the_lab_shows_the_very_text_and_where_each_line_comes_from(running: Ser
 
 
 def test_the_lab_advises_on_an_action(running: Served) -> None:
+    task, action = "get the upload through", "raise the timeout"
+    step = {"action": action, "observation": "E   TimeoutError: 30 s", "reward": 0.0}
     for _ in range(2):
-        running.memory.record_trajectory(
-            "get the upload through",
-            [
-                {
-                    "action": "raise the timeout",
-                    "observation": "E   TimeoutError: 30 s",
-                    "reward": 0.0,
-                }
-            ],
-            0.0,
-        )
+        running.memory.record_trajectory(task, [step], 0.0)
     browser = signed_in(running, "read")
-    advice: Advice = running.memory.advise("raise the timeout", task="get the upload through")
+    advice: Advice = running.memory.advise(action, task=task)
     page = browser.get("lab?q=get+the+upload+through&action=raise+the+timeout")
     assert f">{advice.verdict}</span>" in page
     assert html.escape(advice.message, quote=False).split("&")[0][:40] in page

@@ -37,51 +37,24 @@ def empty(tmp_path: Path) -> Iterator[Served]:
 
 
 def fill(memory: Memory) -> None:
+    code, logic = "code_interpreter", dict[str, Any](error_type="logic", tags=["parsing"])
     for number in range(3):
-        memory.remember(
-            f"parser loops on the empty line {number}",
-            "failure",
-            tool="code_interpreter",
-            error_type="logic",
-            tags=["parsing"],
-        )
-    memory.remember(
-        "upload timed out",
-        "failure",
-        tool="code_interpreter",
-        error_type="timeout",
-        related_files=["src/up[1].py"],
-    )
-    memory.remember(
-        "parser rewritten with a table",
-        "success",
-        tool="code_interpreter",
-        task_type="refactor",
-        author="maria",
-    )
+        memory.remember(f"parser loops on the empty line {number}", "failure", code, **logic)
+    timeout: Any = {"error_type": "timeout", "related_files": ["src/up[1].py"]}
+    memory.remember("upload timed out", "failure", code, **timeout)
+    by_maria: Any = {"task_type": "refactor", "author": "maria"}
+    memory.remember("parser rewritten with a table", "success", code, **by_maria)
     memory.remember("read the manual first", "learning", insight_type="preference")
     memory.record_fact("The parser is in src/parser.py.", "observation", confidence=0.8)
-    memory.record_trajectory(
-        "make it parse", [{"action": "pytest -x", "observation": "1 failed", "reward": -0.5}], 0.2
-    )
+    step = {"action": "pytest -x", "observation": "1 failed", "reward": -0.5}
+    memory.record_trajectory("make it parse", [step], 0.2)
     card = {"mistake_type": "haste", "lesson": "Read first.", "evidence": "it was in the manual"}
-    memory.record_episode(
-        "parse", 0.9, steps=7, mistakes=["hurried"], successes=["tested"], mistake_cards=[card]
-    )
-    issue = {
-        "model": "gpt-4",
-        "issue_type": "TIMEOUT",
-        "description": "too slow",
-        "error_output": "TimeoutError: 30 s",
-    }
-    memory.record_fix(
-        issue,
-        True,
-        True,
-        fix_commands=["rm -rf build", "make"],
-        analysis="stale build",
-        fixer_type="claude",
-    )
+    learned: Any = {"mistakes": ["hurried"], "successes": ["tested"], "mistake_cards": [card]}
+    memory.record_episode("parse", 0.9, steps=7, **learned)
+    issue = {"model": "gpt-4", "issue_type": "TIMEOUT", "description": "too slow"}
+    issue["error_output"] = "TimeoutError: 30 s"
+    commands = ["rm -rf build", "make"]
+    memory.record_fix(issue, True, True, "stale build", commands, fixer_type="claude")
 
 
 def page(running: Served, address: str, status: int = 200) -> str:
@@ -122,11 +95,8 @@ def test_answers_are_recall_s_own_with_scores_and_marks(running: Served) -> None
 )  # fmt: skip
 def test_every_filter_narrows(running: Served, query: str, titles: list[str]) -> None:
     html = page(running, f"search?{query}")
-    found = [
-        text_of(title)
-        for title in re.findall(r'<li class="card hit">\s*<h2>(.*?)</h2>', html, re.DOTALL)
-    ]
-    assert found == titles
+    found = re.findall(r'<li class="card hit">\s*<h2>(.*?)</h2>', html, re.DOTALL)
+    assert list(map(text_of, found)) == titles
     assert ("Nothing here answers that." in html) == (not titles)
 
 
@@ -139,10 +109,9 @@ def test_filters_stay_in_the_form_and_can_be_taken_out_one_by_one(running: Serve
     without = re.findall(r'class="chip chosen" href="([^"]+)"', html)
     assert f"{SEARCH}?range=90d&amp;q=parser&amp;kind=experience&amp;since=2020-01-01" in without
     assert f"{SEARCH}?range=90d&amp;q=parser&amp;author=maria&amp;since=2020-01-01" in without
-    chips = re.findall(r'class="chip" href="([^"]+)"[^>]*>failure</a>', html)
-    assert chips == [
-        f"{SEARCH}?range=90d&amp;q=parser&amp;kind=experience&amp;author=maria&amp;since=2020-01-01&amp;outcome=failure"
-    ]
+    (chip,) = re.findall(r'class="chip" href="([^"]+)"[^>]*>failure</a>', html)
+    whole = "range=90d&q=parser&kind=experience&author=maria&since=2020-01-01&outcome=failure"
+    assert unescape(chip) == f"{SEARCH}?{whole}"
 
 
 def test_a_record_stands_beside_the_list_that_it_was_found_in(running: Served) -> None:
@@ -228,37 +197,22 @@ def test_a_snippet_begins_at_the_first_word_and_is_bounded() -> None:
         assert answer <= WEB_SNIPPET_CHARS + 4
 
 
-@pytest.mark.parametrize(
-    ("kind", "said"),
-    [
-        ("experience", ["read the manual first", "Insight_type preference", "learning"]),
-        ("fact", ["The parser is in src/parser.py.", "Fact type observation", "Confidence 0.8"]),
-        (
-            "trajectory",
-            ["make it parse", "1 step", "pytest -x", "1 failed", "reward -0.5", "Final reward 0.2"],
-        ),
-        (
-            "episode",
-            [
-                "Score 0.9", "Steps 7", "hurried", "tested", "haste", "Read first.",
-                "it was in the manual",
-            ],
-        ),
-        (
-            "fix",
-            [
-                "too slow", "TimeoutError: 30 s", "stale build", "rm -rf build", "make",
-                "Applied yes", "Verified yes",
-            ],
-        ),
-    ],
-)  # fmt: skip
-def test_a_record_s_page_tells_everything(running: Served, kind: str, said: list[str]) -> None:
+SHOWN = {
+    "experience": "read the manual first; Insight_type preference; learning",
+    "fact": "The parser is in src/parser.py.; Fact type observation; Confidence 0.8",
+    "trajectory": "make it parse; 1 step; pytest -x; 1 failed; reward -0.5; Final reward 0.2",
+    "episode": "Score 0.9; Steps 7; hurried; tested; haste; Read first.; it was in the manual",
+    "fix": "too slow; TimeoutError: 30 s; stale build; rm -rf build; make; Applied yes; Verified yes",
+}
+
+
+@pytest.mark.parametrize("kind", SHOWN)
+def test_a_record_s_page_tells_everything(running: Served, kind: str) -> None:
     filters = {"outcome": "learning"} if kind == "experience" else {}
     record = one(running.memory, kind=kind, **filters)
     html = page(running, f"record/{record.id}")
     told = text_of(html.replace("</dt><dd>", " "))
-    for words in said:
+    for words in SHOWN[kind].split("; "):
         assert words.lower() in told.lower()
     for words in (record.id, record.metadata.source.author, "created", "hypothesis"):
         assert words in told
@@ -286,10 +240,8 @@ def test_status_credits_links_and_life(empty: Served) -> None:
     memory.supersede(old.id, new.id, "the newer one tells more", by="maria")
     told = text_of(page(empty, f"record/{old.id}"))
     assert "Helped 1 time Did not help never" in told
-    for words in (
-        "credited", "It helped.", "human approval", "review 12", "superseded",
-        "the newer one tells more", "maria",
-    ):  # fmt: skip
+    life = "credited; It helped.; human approval; review 12; superseded; the newer one tells more"
+    for words in (*life.split("; "), "maria"):
         assert words in told
     assert "replaced by experience it is still broken" in told
     assert "replaces experience it is broken" in text_of(page(empty, f"record/{new.id}"))
