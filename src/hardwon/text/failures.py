@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Set
+from collections.abc import Callable, Set
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from hashlib import blake2b
@@ -127,13 +127,10 @@ def shows_failure(output: str, failure: Failure, other: Failure | None = None) -
     line = exact_message(words)[:_SAME_CHARS_MAX]
     if len(line) < _SAME_CHARS_MIN:
         return False
-    return any(line in exact_message(shown) for shown in _lines_like(words, output))
-
-
-def _lines_like(words: str, output: str) -> Iterable[str]:
-    """The lines of an output that have the longest plain word of these words."""
+    # its longest plain word is found sooner than the line
     telling = max(re.findall(r"[^\W\d_]+", words), key=len, default="")
-    return [shown for shown in output.split("\n") if telling and telling in shown]
+    shown_lines = output.split("\n") if telling else []
+    return any(telling in shown and line in exact_message(shown) for shown in shown_lines)
 
 
 def find_names(text: str) -> set[str]:
@@ -293,11 +290,6 @@ def _join_lines(first: str, *below: str) -> str:
     return first
 
 
-def _pick_last(match: re.Match[str]) -> str:
-    """What the last match of the same pattern takes: the root of several causes."""
-    return [*match.re.finditer(match.string)][-1][1]
-
-
 def _pick_python(match: re.Match[str]) -> str:
     """The exception of the last traceback: the first line below its header that is indented less
     than its frames are. Of a group of exceptions, the last that is in it.
@@ -313,11 +305,10 @@ def _pick_python(match: re.Match[str]) -> str:
         less = _indent(line) < depth and line.strip()
         if less if depth else RE.raised.match(line):
             words = _join_lines(*lines[at : at + 2])
-            place = next((above for above in reversed(lines[:at]) if not RE.marks.match(above)), "")
             # the code of the innermost frame, as Python or IPython shows it
-            return (
-                f"{words} at {RE.pointer.sub('', place)}" if RE.says_little.match(words) else words
-            )
+            code = (above.lstrip(" \t~^->0123456789") for above in reversed(lines[:at]))
+            place = f" at {next(filter(None, code), '')}" if RE.says_little.match(words) else ""
+            return words + place
     return ""
 
 
@@ -334,18 +325,8 @@ def _pick_pytest(match: re.Match[str]) -> str:
     return _join_lines(*lines[at : at + 2]) if lines else ""
 
 
-def _pick_npm(match: re.Match[str]) -> str:
-    """The code and the first message of npm; "" where it only says that a script failed."""
-    lines = [line[1] for line in RE.npm_line.finditer(match.string, match.start())]
-    code = next((line[4:] for line in lines if line.startswith("code ")), "")
-    message = next((line for line in lines if not line.startswith("code ")), "")
-    return f"npm{code}: {message}" if message else ""
-
-
 _PICK: Final[dict[str, Callable[[re.Match[str]], str]]] = {
     "groups": _pick_groups,
-    "last": _pick_last,
-    "npm": _pick_npm,
     "pytest": _pick_pytest,
     "python": _pick_python,
 }
@@ -384,8 +365,7 @@ def _family_line(words: str) -> str:
     line = RE.quoted.sub("<q>", _hide_run(words))
     if "/" in line or "\\" in line:
         line = RE.path.sub(_hide_path, line)
-    line = RE.any_number.sub(_hide_number, RE.network.sub("<ip>", line))
-    return _tidy(RE.listed.sub(r"\1", line))
+    return _tidy(RE.any_number.sub(_hide_number, RE.network.sub("<ip>", line)))
 
 
 def _hide_run(words: str) -> str:

@@ -32,8 +32,6 @@ PATTERNS: Final[dict[str, str | list[str]]] = {
         r"(?i)(?:E  +)?(?:AssertionError: )?assert\b[^,]*\Z|AssertionError:?(?: Expected\b|\Z)",
         r"|panicked: assertion\b|assertion ",
     ],
-    "marks": r"[\s~^]*\Z",
-    "pointer": r"\A[ -]*>? ?(?:\d+ )? *",
     "test_name": [
         r"\n_{3,} (?:[\w.\[\]-]*[. ])??(\w+)(?:\[[^\n]*\])? _{3,}|\n(?:FAILED|ERROR) [^\s:]+::(?:\w+::)*(\w+)",
         r"|\nthread '([^'\n]{1,80}::[^'\n]{1,80})'",
@@ -57,7 +55,7 @@ PATTERNS: Final[dict[str, str | list[str]]] = {
     "complaint": [
         r"(?i:\b(?:not?|cannot|can't|unable|missing|must|needs?|required|invalid|unknown|denied|refused",
         r"|without|unset|unexpected|bad|wrong|exceeded|expected|fail(?:ed|ure)?|error|fatal|does not|doesn't",
-        r"|mismatch|unsupported|illegal|conflict|abort(?:ed)?|would be)\b)",
+        r"|mismatch|unsupported|illegal|conflict|abort(?:ed)?|fault|would be)\b)",
     ],
     # How a line begins with which a program gives up, behind its name.
     "refusal": [
@@ -77,11 +75,7 @@ PATTERNS: Final[dict[str, str | list[str]]] = {
         r"|fixe[ds])\b)[\"'`]?[\w.-]{1,40}[\"'`]? ){1,5}?(?:denied|refused|reset|not permitted|timed out",
         r"|not known|in use|unreachable|(?:not|already|doesn't) exists?|left on device|locked)\b",
     ],
-    "about": r"(?!handl|check|report|logg)[a-z]+ing|occurred|from|response|while|when|in|at",
     "error_mark": r"[ \t]*E {3,}",
-    "npm_line": [
-        r"\nnpm (?:ERR!|error) (?!errno|syscall|path|dest|file|cwd|type|command |A complete log)([^\n]*\S)",
-    ],
     # ---- what differs between two runs
     # before the message: labels, places, the shell and where in its script
     "leads": [
@@ -120,7 +114,6 @@ PATTERNS: Final[dict[str, str | list[str]]] = {
     # A number that stands alone counts something. After `port`, or joined to a name, it names it.
     "number": r"(?<![\w.:/=<>@+'\"-])(?<!\bport )\d+(?:[.,]\d+)*(?:[kMGT]i?B)?(?![\w:/='\"-]|\.\w)",
     "any_number": r"(?<![\w-])-?\d[\d_]*(?:[.,]\d+)*(?:[kMGT]i?B|[kKMGTB%]|[µun]s)?(?!\w)",
-    "listed": r"(<[nq]>)(?:, ?\1)++",
     # exit code 127, HTTP 404, errno 13, (os error 2), ERROR 1146, curl: (6)
     "names_code": [
         r"(?i)(?:code|status|errno|error|signal|exit(?:ed with)?|rc|http(?:/[\d.]+)?|curl",
@@ -164,11 +157,10 @@ REPORTS: Final[list[dict[str, Any]]] = [
         "says": "panicked: {}",
         "accept": "reported",
     },
-    {"triggers": ["panic: "], "pattern": r"\n[ \t]*panic: (?!\{)", "accept": "reported"},
     {
         "triggers": ["Caused by: "],
-        "pattern": r"\n[ \t]*(?:\[ERROR\] )?Caused by: (?:\n[ \t]*)?([^\n]+)",
-        "pick": "last",
+        # the root of several causes
+        "pattern": r"\A(?s:.*)\n[ \t]*(?:\[ERROR\] )?Caused by: (?:\n[ \t]*)?([^\n]+)",
     },
     # Compilers and linters: the first error, for the others often follow from it.
     {
@@ -207,11 +199,6 @@ REPORTS: Final[list[dict[str, Any]]] = [
         "triggers": ["\u25cf"],
         "pattern": r"\n[ \t]*(\u25cf (?!Console\b)[^\n]+)\n\s*([^\n]+)",
     },
-    {
-        "triggers": ["egmentation fault"],
-        "pattern": r"([Ss]egmentation fault)",
-        "accept": "reported",
-    },
     {"triggers": ["! ["], "pattern": r"\n ?! \[(?:remote )?rejected\] +\S+ -> \S+ (\([^\n]+\))"},
     {
         "triggers": ["--- FAIL"],
@@ -232,18 +219,19 @@ REPORTS: Final[list[dict[str, Any]]] = [
         "accept": "reported",
     },
     {
-        "triggers": ["error:", "fatal:", "error (", "fatal ("],
+        "triggers": ["error:", "fatal:", "panic:", "error (", "fatal ("],
         "pattern": [
-            r"\n[ \t\u2502]{0,4}(?:[\w./+-]+:? ){0,3}(?:[Ff]atal error|fatal|[Ee]rror)",
+            r"\n[ \t\u2502]{0,4}(?!//)(?:[\w./+-]+:? ){0,3}(?:[Ff]atal error|fatal|[Ee]rror|panic)",
             r"(?: \([^)\n]{1,60}\))?: *+(?!{{nothing}})\S",
         ],
-        "line": "error fatal",
+        "line": "error fatal panic",
         "accept": "happened",
     },
     {
         "triggers": ["error "],
         "pattern": [
-            r"\n[ \t]*(?:[\w./+-]+: )?(?:[A-Z]\w* ){0,3}[Ee]rror (?:{{about}})\b(?! (?:code|number):? 0\b)",
+            r"\n[ \t]*(?:[\w./+-]+: )?(?:[A-Z]\w* ){0,3}[Ee]rror (?:(?!handl|check|report|logg)[a-z]+ing|occurred",
+            r"|from|response|while|when|in|at)\b(?! (?:code|number):? 0\b)",
         ],
         "line": "error",
         "accept": "reported",
@@ -257,7 +245,14 @@ REPORTS: Final[list[dict[str, Any]]] = [
         "says": "command not found: {}",
         "accept": "reported",
     },
-    {"triggers": ["npm "], "pattern": r"\nnpm (?:ERR!|error) ", "pick": "npm"},
+    {
+        "triggers": ["npm "],
+        "pattern": [
+            r"\nnpm (?:ERR!|error) (?:code (E\w+)(?:\nnpm (?:ERR!|error)(?: (?:errno|syscall|path|dest|file|cwd",
+            r"|type|command )[^\n]*|(?=\n)))*+(?:\nnpm (?:ERR!|error) ([^\n]*\S))?|(?!code |A complete)([^\n]*\S))",
+        ],
+        "says": "npm {}",
+    },
     {
         "triggers": [""],
         "pattern": r"[\n:)][ \t]*+(?=[A-Za-z(])(?:[Gg]ot |\(\d{3,5}, [\"'])?(?:{{said}})",
@@ -296,18 +291,10 @@ REPORTS: Final[list[dict[str, Any]]] = [
         "vague": True,
     },
     {
-        "triggers": ["exit"],
+        "triggers": ["exit", "fail", "error"],
         "pattern": [
-            r"[Ee]xit(?:ed)?(?: with)? (?:code|status)(?: code)?[:= ]+-?[1-9]|[Nn]on-?zero (?:exit|return",
-            r"|code)",
-        ],
-        "accept": "happened",
-        "vague": True,
-    },
-    {
-        "triggers": ["fail", "error"],
-        "pattern": [
-            r"[1-9](?<![\w.-][1-9])\d*+ (?:\w+ )?(?:[Ff]ail(?:ed|ures?|ing)|[Ee]rrors?)\b(?! (?:fixed|resolved",
+            r"[Ee]xit(?:ed)?(?: with)? (?:code|status)(?: code)?[:= ]+-?[1-9]|[Nn]on-?zero (?:exit|return|code)",
+            r"|[1-9](?<![\w.-][1-9])\d*+ (?:\w+ )?(?:[Ff]ail(?:ed|ures?|ing)|[Ee]rrors?)\b(?! (?:fixed|resolved",
             r"|corrected|suppressed|ignored|handled)|[^\n]{0,30}, 0 remaining)|(?:(?<=[^\w-][Ee]rrors)",
             r"|(?<=[^\w-][Ff]ail)|(?<=[^\w-][Ff]ailed)|(?<=[^\w-][Ff]ailures))[:=] ?[1-9]",
         ],
