@@ -10,7 +10,7 @@ from hardwon.runs.steps import ATTEMPT, key_of_action
 from hardwon.tell.situation import Situation
 from hardwon.text.failures import find_names
 from hardwon.text.lines import read_line
-from hardwon.text.programs import deletes_without_order, destroys, plain_words, speaks_of_deleting
+from hardwon.text.programs import destroys, plain_words, speaks_of_deleting
 from hardwon.text.terms import ENGLISH, same_action, stop_words
 
 _NAME: Final = re.compile(r"[A-Za-z_][\w.-]{2,}")
@@ -73,7 +73,7 @@ def is_fit(lesson: Lesson, situation: Situation) -> bool:
     asked = "\n".join(
         (situation.task, situation.action, situation.failure.words if situation.failure else "")
     )
-    takes_away = deletes_without_order(lesson.action, "") or destroys(lesson.action)
+    takes_away = destroys(lesson.action)
     if not takes_away or speaks_of_deleting(asked) or destroys(situation.action):
         return True
     is_sure = lesson.helped >= _DESTROYING_TIMES or lesson.p_helps >= _DESTROYING_FROM

@@ -49,7 +49,7 @@ def clean_line(text: str, limit: int, *, begins_line: bool = True) -> str:
     with them a word can be made that reads the same and is found by no filter.
     """
     text = _harmless(" ".join(_visible_part(text).split()))
-    if begins_line and text[:1] in _BLOCK_STARTS and (block := RE.markdown_block.match(text)):
+    if begins_line and (block := RE.markdown_block.match(text)):
         text = f"{text[: block.start(1)]}\\{text[block.start(1) :]}"
     return _cut(text, limit)
 
@@ -100,8 +100,6 @@ def _visible_part(text: str) -> str:
 
 
 def _harmless(text: str) -> str:
-    if not RE.begins_one.search(_plainly(text)):
-        return text
     fences = [fence.span() for fence in RE.fence.finditer(_plainly(text))]
     text = _replace(text, fences, EARLIER_CONTEXT)
     ends = {special.end() for special in RE.special.finditer(_plainly(text))}
@@ -230,9 +228,6 @@ RE: Final = Patterns(
         # only in capitals: [user] and [args] are everywhere in code and settings
         "in_capitals": r"\[(?=/?(?:IMG(?:_BREAK|_END)?|THINK|PREFIX|MIDDLE|SUFFIX|ARGS|CALL_ID|(?:BEGIN_)?AUDIO|"
         r"MODEL_SETTINGS|CONTROL_\d+|BOS|EOS|[gs]MASK|SYS|USER|ASSISTANT|SYSTEM|HUMAN)\])",
-        # What begins any of the three, as few texts do. One of these characters comes first, and is
-        # found in half the time.
-        "begins_one": r"[<>&\[\]](?:(?<=[<>])|(?<=&)lt;|(?<=\[)(?:[|/]|e~|\w+\])|(?<=\])[~\]])",
         # Group 1 is what a backslash takes the meaning from.
         "markdown_block": [
             r"(?:\d{1,9}(?=[.)](?:\s|$)))?((?:#{1,6}|[-*+.)])(?=\s|$)|>|\||`{3}|~{3}",
@@ -240,7 +235,6 @@ RE: Final = Patterns(
         ],
     }
 )
-_BLOCK_STARTS: Final = frozenset("#>-*+|`~=_0123456789")
 
 
 def _plainly(text: str) -> str:

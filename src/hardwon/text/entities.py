@@ -121,10 +121,6 @@ RE: Final = Patterns(
             r"|\.tfvars|\.tfstate|\.env|credential|credentials|\.npmrc|\.yarnrc|\.yarnrc\.yml|\.pypirc",
             r"|\.htpasswd|\.s3cfg|\.boto|\.dockercfg|\.pgpass|\.my\.cnf|\.netrc|_netrc|\.vault-token)\Z",
         ],
-        "may_be_secret": [
-            r"/\.(?:aws|ssh|gnupg|kube|azure|docker)/|env|credential|secret|\.tfstate\.|service.?account",
-            "|/id_",
-        ],
         "secret": r"""(?x)
         /(?:\.env[^/]*+ | (?=[^/]*\.env\.)[^/]*+ | id_[a-z0-9]+ | service[-_]?account[^/]*\.json
             | (?=[^/]*\.tfstate\.)[^/]*+
@@ -301,7 +297,7 @@ def _error_codes(text: str) -> Iterator[_Mention]:
         elif kind == "errno_name":
             if name in _ERRNO_NAMES:
                 yield _Mention(match.start(), name)
-        elif name != "BaseException":
+        else:
             yield _Mention(match.start(), name)
 
 
@@ -332,6 +328,4 @@ def holds_secrets(path: str) -> bool:
     where it leads, too.
     """
     named = f"/{path.lower()}"
-    if RE.secret_ending.search(named):
-        return True
-    return RE.may_be_secret.search(named) is not None and RE.secret.search(named) is not None
+    return bool(RE.secret_ending.search(named) or RE.secret.search(named))

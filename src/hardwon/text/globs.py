@@ -22,7 +22,6 @@ from hardwon.errors import InvalidInputError
 Matcher = Callable[[str], bool]
 
 _MAGIC = re.compile(r"[*?[]")
-_EVERY_NAME = frozenset({"*", "*.json", "**"})
 
 
 class Glob:
@@ -61,7 +60,11 @@ class Glob:
     def matches(self, path: str) -> bool:
         """Whether glob.glob would give the file at this path."""
         folder, _, name = path.rpartition("/")
-        return self._name is not None and self._name(name) and self.matches_folder(folder)
+        return self.matches_name(name) and self.matches_folder(folder)
+
+    def matches_name(self, name: str) -> bool:
+        """Whether a file of this name can match, in some folder."""
+        return self._name is not None and self._name(name)
 
     def matches_folder(self, folder: str) -> bool:
         """Whether files right in this folder can match (the tree's root is the empty text)."""
@@ -77,14 +80,6 @@ class Glob:
             }
             at = _after_any_depth(parts, reached)
         return len(parts) in at
-
-    def split(self) -> tuple[Matcher, Matcher | None]:
-        """What tells whether a folder can hold matching files, and what then tells which names
-        match. The latter is None where every name does that ends in .json and does not begin with a
-        dot.
-        """
-        every = self.pattern.rpartition("/")[2] in _EVERY_NAME
-        return self.matches_folder, None if every or self._name is None else self._name
 
 
 def _any_folder(name: str) -> bool:

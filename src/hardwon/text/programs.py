@@ -72,16 +72,17 @@ _IN_FILES: Final = frozenset("sed touch mkdir chmod chown tee patch truncate dos
 _REMOVING: Final = frozenset("rm rmdir unlink shred".split())
 _ENDING: Final = frozenset("kill pkill killall fuser mkfs dd shutdown reboot".split())
 _DESTROYING_WORDS: Final = frozenset(
-    "drop prune rm rmi delete destroy purge uninstall remove flushdb flushall truncate down reset".split()
+    "drop prune rm rmi delete -delete destroy purge uninstall remove flushdb flushall truncate down reset".split()
 )
+# The same in SQL and in code.
 _DELETING: Final = re.compile(
-    r"(?:\A|[\s;|&(`\\])(?:rm|rmdir|unlink|shred|mkfs[.\w]*)\s|\s-delete\b|\bgit (?:clean|reset --hard)\b"
-    r"|\b(?i:drop (?:table|database|schema|view|index)|delete from|truncate table)\b|\bkubectl delete\b"
+    r"\b(?i:drop (?:table|database|schema|view|index)|delete from|truncate table)\b"
     r"|\b(?:shutil\.rmtree|os\.(?:remove|unlink|rmdir))\("
 )
 _ABOUT_DELETING: Final = re.compile(
     r"(?i)\b(?:remov|delet|eras|drop|clear|clean|purg|wip(?:e|ing)|empt(?:y|ied)|prun|uninstall|discard"
-    r"|overwrit|get rid|stale|locked|rm(?:dir)?\b|exists?\b|(?:no|disk) space|disk full)|\.lock\b"
+    r"|overwrit|truncat|get rid|stale|locked|rm(?:dir|tree)?\b|exists?\b|(?:no|disk) space|disk full)"
+    r"|\.lock\b"
 )
 # More programs by which a line is known to be one of a shell.
 _USUAL: Final = frozenset(
@@ -161,12 +162,12 @@ def deletes_without_order(action: str, asked: str) -> bool:
     """Whether an action takes away what may not come back, where what was asked neither does so nor
     speaks of it.
     """
-    return bool(_DELETING.search(action)) and not speaks_of_deleting(asked)
+    return destroys(action) and not speaks_of_deleting(asked)
 
 
 def speaks_of_deleting(text: str) -> bool:
-    """Whether a text takes something away, or speaks of it."""
-    return bool(_DELETING.search(text) or _ABOUT_DELETING.search(text))
+    """Whether a text speaks of taking something away."""
+    return bool(_ABOUT_DELETING.search(text))
 
 
 def checks(command: Command) -> bool:
@@ -200,7 +201,7 @@ def command_key(command: Command) -> str:
 
 def destroys(line: str) -> bool:
     """Whether a line takes away what may not come back, or ends what others may need."""
-    return any(map(_destroys, read_line(line)))
+    return bool(_DELETING.search(line)) or any(map(_destroys, read_line(line)))
 
 
 def _destroys(command: Command) -> bool:
@@ -209,7 +210,7 @@ def _destroys(command: Command) -> bool:
         return True
     options = {word for word in words if word.startswith("-")}
     if any(word.lower() in _DESTROYING_WORDS for word in words):
-        return program not in _LOOKING
+        return not looks(command)
     return program == "git" and bool(options & {"--hard", "--force", "-f", "-D"})
 
 

@@ -399,57 +399,35 @@ def _key_of_same(action: str) -> str:
 
 
 def spelled_alike(action: str) -> str:
-    """The same text for the very same action, also where whoever wrote it escaped it for Markdown:
-    an underscore needs no escape anywhere else.
-    """
-    return _fold(action[: limits.ACTION_CHARS_MAX])
-
-
-@lru_cache(maxsize=2_048)  # agents do the same again and again
-def _fold(cut: str) -> str:
-    if "\\_" in cut:
-        cut = _MARKDOWN_ESCAPE.sub(r"\1", cut)
-    return " ".join(cut.casefold().split())
-
-
-_MARKDOWN_ESCAPE: Final = re.compile(r"\\([_*<>\[\]#])")
+    """The same text for the very same action."""
+    return " ".join(action[: limits.ACTION_CHARS_MAX].casefold().split())
 
 
 # From this share of common words on two texts may be near-duplicates.
 _SAME_FROM: Final = 0.8
 
 _WORD: Final = re.compile(r"\w+(?:['\u2019]t\b)?")
-_SHORT_NOT: Final = "ai are ca could did does do had has have is might must need ought sha should was were wo would".split()
-# Words that deny what they stand with, or take it back.
-NEGATIONS: Final = frozenset(
-    """not no never none nor neither nobody nothing nowhere without cannot hardly barely scarcely seldom rarely unable
-    impossible incorrectly wrongly falsely supposedly allegedly formerly stop stops stopped stopping refuse refuses refused
-    refusing cease ceases ceased lacks lacked prevents prevented nearly almost nicht nie niemals kein keine keinen
-    keiner ohne""".split()
-) | frozenset(short + end for short in _SHORT_NOT for end in ("n't", "n\u2019t", "nt"))
-
-# Words that turn a sentence into its opposite: texts that differ in one of them are not the same.
-_TURNING: Final = NEGATIONS | frozenset(
-    """avoid unless except instead before after always only disable disables disabled enable enables enabled remove removes
-    removed add adds added increase increases increased decrease decreases decreased less more""".split()
+# Words that turn a sentence into its opposite, as those with "n't" do: texts that differ in one of
+# them are not the same.
+_TURNING: Final = frozenset(
+    """not no never none nor neither nobody nothing nowhere without cannot hardly barely rarely unable impossible stop stops
+    stopped stopping refuse refuses refused prevents prevented nearly almost nicht nie niemals kein keine keinen keiner
+    ohne avoid unless except instead before after always only disable disables disabled enable enables enabled remove
+    removes removed add adds added increase increases increased decrease decreases decreased less more""".split()
 )
+_NOT: Final = ("n't", "n\u2019t")
 
 _WORDS_MIN: Final = 3  # shorter texts are the same only when they are equal
-LITTLE: Final = frozenset(
+_LITTLE: Final = frozenset(
     "a an the to of in on at for and or is are was were be it this that with by as".split()
 )
 
 Words = tuple[str, ...]
 
 
-def all_words_in(text: str) -> list[str]:
-    """Every word of a text, in small letters."""
-    return _WORD.findall(text.casefold())
-
-
 def list_words(text: str) -> Words:
     """The words of a text that tell something, in order and in small letters."""
-    return tuple(word for word in all_words_in(canonical(text)) if word not in LITTLE)
+    return tuple(word for word in _WORD.findall(canonical(text)) if word not in _LITTLE)
 
 
 def say_the_same(one: Words, other: Words) -> bool:
@@ -472,7 +450,8 @@ def say_the_same(one: Words, other: Words) -> bool:
         else:
             return False
     more += rest
-    return not any(word in _TURNING or any(char.isdigit() for char in word) for word in more)
+    turns = any(word in _TURNING or word.endswith(_NOT) for word in more)
+    return not turns and not any(map(str.isdigit, "".join(more)))
 
 
 def share_of_words(one: str, other: str) -> float | None:

@@ -391,14 +391,13 @@ class Mirror(ProjectListener):
         """
         asked = {name: value for name, value in intent.items() if value is not None}
         looked_at: dict[str, Any] = {name: asked.pop(name) for name in _LOOKED_AT if name in asked}
-        matches = glob.split()[1] if glob else None
         self.edits.catch_up()
         with self.reading() as index:
             folders = index.folders()
             wanted, unsure = self._choose_folders(folders, asked, glob)
             files = index.find(wanted)
-        if matches:
-            files = [match for match in files if matches(match.name)]
+        if glob:
+            files = [file for file in files if glob.matches_name(file.name)]
         if not looked_at and not unsure:
             return files, folders
         doubtful = [match for match in files if looked_at or match.folder in unsure]
