@@ -44,7 +44,6 @@ from hardwon.training.functions import (
     record_episode,
     save_agent_memory,
 )
-from hardwon.training.merge import merge
 from processes import Child, Tell
 from training_model import EPISODES, ROOT, Model, untimed
 
@@ -64,16 +63,11 @@ def _no_model(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name, raising=False)
 
 
-def episode(name: str, task: str = "t", score: float = 0.25) -> dict[str, Any]:
+def episode(name: str, score: float = 0.25) -> dict[str, Any]:
     """One that leaves a trace in every part of the memory."""
     card = {"mistake_type": "low_score_episode", "lesson": "Look first.", "evidence": name}
-    return {
-        "task_id": task,
-        "score": score,
-        "trajectory_summary": name,
-        "mistakes": [f"mistake {name}"],
-        "mistake_cards": [card],
-    }
+    told = {"task_id": "t", "score": score, "trajectory_summary": name}
+    return told | {"mistakes": [f"mistake {name}"], "mistake_cards": [card]}
 
 
 def record(memory: dict[str, Any], *names: str) -> dict[str, Any]:
@@ -97,6 +91,11 @@ def holds(path: Path, *names: str) -> dict[str, Any]:
     return kept
 
 
+def nothing_else_is_beside(path: Path) -> bool:
+    names = sorted(file.name for file in path.parent.iterdir())
+    return names == [".agent_memory.json.lock", "agent_memory.json"]
+
+
 # --- loading and saving ---
 
 
@@ -108,8 +107,7 @@ def test_what_was_saved_is_loaded(path: Path) -> None:
     assert load_agent_memory(path) == memory == kept
     assert set(memory) == KEYS
     assert path.read_text() == json.dumps(kept, indent=2)
-    result = sorted(file.name for file in path.parent.iterdir())
-    assert result == [".agent_memory.json.lock", "agent_memory.json"]
+    assert nothing_else_is_beside(path)
 
 
 def test_text_of_all_kinds_comes_back(path: Path) -> None:
@@ -141,16 +139,6 @@ def test_a_link_to_a_file_stays_a_link(tmp_path: Path, path: Path) -> None:
     holds(path, "a", "b", "c")
 
 
-def test_the_log_is_cut_when_it_is_saved(path: Path) -> None:
-    memory = record(load_agent_memory(path), *(str(number) for number in range(150)))
-    assert len(memory["episode_log"]) == 150
-    save_agent_memory(memory, path)
-    assert (
-        told(memory) == told(load_agent_memory(path)) == [str(number) for number in range(50, 150)]
-    )
-    assert memory["total_episodes"] == 150
-
-
 # --- others save too ---
 
 
@@ -162,11 +150,10 @@ def cards_sorted(memory: dict[str, Any]) -> dict[str, Any]:
 @given(st.lists(st.tuples(st.integers(0, 2), EPISODES | st.just("save")), max_size=40))
 @hypothesis_settings(max_examples=examples(60))
 def test_replaying_gives_what_one_writer_got(tmp_path: Path, steps: list[tuple[int, Any]]) -> None:
-    """Three writers in turn; the file is what a single memory would be that recorded the episodes
-    as they were saved.
-    """
+    """Three writers in turn: the file is what one would have written, as they were saved."""
     path = tmp_path / f"{uuid.uuid4()}.json"
-    writers, pending, model = [load_agent_memory(path) for _ in range(3)], [[], [], []], Model()  # type: ignore[var-annotated]
+    model, writers = Model(), [load_agent_memory(path) for _ in range(3)]
+    pending: list[list[Any]] = [[], [], []]
     for who, step in [*steps, *((who, "save") for who in range(3))]:
         if step == "save":
             save_agent_memory(writers[who], path)
@@ -199,28 +186,24 @@ for number in range(200):
 
 
 def test_four_processes_of_two_hundred_episodes_keep_eight_hundred(path: Path) -> None:
-    commands = [
-        [sys.executable, "-W", "error", "-c", FOUR, str(path), f"p{number}"] for number in range(4)
-    ]
+    command = [sys.executable, "-W", "error", "-c", FOUR, str(path)]
     running = [
-        subprocess.Popen(command, env=ENVIRONMENT, stderr=subprocess.PIPE) for command in commands
+        subprocess.Popen([*command, f"p{number}"], env=ENVIRONMENT, stderr=subprocess.PIPE)
+        for number in range(4)
     ]
-    assert [(process.communicate(timeout=120)[1], process.returncode) for process in running] == [
-        (b"", 0)
-    ] * 4
+    ends = [(process.communicate(timeout=120)[1], process.returncode) for process in running]
+    assert ends == [(b"", 0)] * 4
     memory = load_agent_memory(path)
     assert memory["total_episodes"] == 800
     for task in range(3):
         wanted = sorted(n / 200 for n in range(200) if n % 3 == task for _ in range(4))
         assert sorted(memory["score_history"][f"task {task}"]) == wanted
-    assert sorted(memory["mistakes"]) == sorted(
-        f"p{name} {n}" for name in range(4) for n in range(200)
-    )
+    mistakes = {f"p{name} {n}" for name in range(4) for n in range(200)}
+    assert sorted(memory["mistakes"]) == sorted(mistakes)
     assert sum(card["seen_count"] for card in memory["mistake_cards"]) == 800
     assert len(memory["episode_log"]) == 100
     assert set(memory) == KEYS
-    result = sorted(file.name for file in path.parent.iterdir())
-    assert result == [".agent_memory.json.lock", "agent_memory.json"]
+    assert nothing_else_is_beside(path)
 
 
 def test_threads_that_record_and_save_lose_nothing(path: Path) -> None:
@@ -341,43 +324,6 @@ def test_a_memory_that_multiprocessing_hands_over_is_the_same(path: Path) -> Non
     assert memory["total_episodes"] == 4
 
 
-# --- the merge itself ---
-
-TASKS = st.lists(st.tuples(st.sampled_from("tu"), st.sampled_from([0.0, 0.5, 1.0])), max_size=6)
-
-
-def grown(start: dict[str, Any], name: str, scores: list[tuple[str, float]]) -> dict[str, Any]:
-    memory = copy.deepcopy(start)
-    for number, (task, score) in enumerate(scores):
-        record_episode(memory, episode(f"{name}{number}", task, score))
-    return memory
-
-
-@given(TASKS, TASKS, TASKS, st.sampled_from([0, 90, 250]))
-@hypothesis_settings(max_examples=examples(60))
-def test_both_sides_are_there_once(
-    common: list[Any], here: list[Any], there: list[Any], more: int
-) -> None:
-    common = [("t", 0.5)] * more + common
-    before = grown(new_agent_memory(), "c", common)
-    mine, theirs = grown(before, "m", here), grown(before, "t", there)
-    merged = merge(before, mine, theirs, 10, 100)
-    assert merged["total_episodes"] == len(common) + len(here) + len(there)
-    for task in merged["score_history"]:
-        wanted = [score for name, score in common + there + here if name == task]
-        assert merged["score_history"][task] == wanted
-    new = [f"t{n}" for n in range(len(there))] + [f"m{n}" for n in range(len(here))]
-    assert [name for name in told(merged) if name[0] != "c"] == new
-    assert [text for text in merged["mistakes"] if "mistake c" not in text] == [
-        f"mistake {name}" for name in new
-    ]
-    assert sum(card["seen_count"] for card in merged["mistake_cards"]) == merged["total_episodes"]
-    result: Any = merge(before, before, theirs, 10, 100)
-    assert result == {**theirs, "episode_log": theirs["episode_log"][-100:]}
-    result = merge(before, mine, before, 10, 100)
-    assert result == {**mine, "episode_log": mine["episode_log"][-100:]}
-
-
 # --- changes by hand ---
 
 
@@ -424,16 +370,12 @@ def test_what_json_cannot_hold_is_refused_and_the_file_stays(path: Path) -> None
     holds(path, "a", "b")
 
 
-# --- long runs ---
-
-
 OURS = ("hardwon/training/", "hardwon/outside/files.py")
 
 
 def interrupted(at: int, call: Callable[[], object]) -> bool:
     """Calls, and presses Ctrl-C at the given line. Whether it came that far. In a thread of its
-    own: an error that a trace function raises in the middle of handling another one stays with its
-    thread, as the context of every later error.
+    own, since what a trace function raises stays the context of every later error there.
     """
     came: list[bool] = []
     thread = threading.Thread(target=lambda: came.append(_interrupted(at, call)))
@@ -463,9 +405,8 @@ def _interrupted(at: int, call: Callable[[], object]) -> bool:
         return True
     finally:
         sys.settrace(before)
+        # Only a trace function can strike between a block and its end; no signal does.
         while functions._guard._is_owned():  # type: ignore[attr-defined]
-            # Only a trace function can strike between a block and its end; a signal is handled
-            # before or after.
             functions._guard.release()
     return False
 
@@ -555,7 +496,7 @@ def save_forever(path: Path, tell: Tell) -> None:
 
 def test_killed_while_saving_no_acknowledged_episode_is_lost(path: Path) -> None:
     rng = random.Random()
-    lost, acknowledged, killed, before = [], 0, 0, 0
+    acknowledged, killed, before = 0, 0, 0
     while killed < KILLS:
         children = [Child.start(lambda tell: save_forever(path, tell)) for _ in range(2)]
         if killed % 8:  # one round in four is killed whatever it has done by then
@@ -565,29 +506,19 @@ def test_killed_while_saving_no_acknowledged_episode_is_lost(path: Path) -> None
             child.kill()
             killed += 1
         memory = load_agent_memory(path)  # a warning about an unreadable file would be an error
-        acknowledged += sum(len(child.acknowledged) for child in children)
-        lost += [
-            name
-            for child in children
-            for name in child.acknowledged
-            if name not in memory["mistakes"]
-        ]
-        assert memory["total_episodes"] >= before + sum(
-            len(child.acknowledged) for child in children
-        )
-        assert (
-            memory["mistake_cards"] == []
-            or memory["mistake_cards"][0]["seen_count"] == memory["total_episodes"]
-        )
-        before = memory["total_episodes"]
+        names = {name for child in children for name in child.acknowledged}
+        acknowledged += len(names)
+        assert names <= set(memory["mistakes"])
+        total = memory["total_episodes"]
+        assert total >= before + len(names)
+        assert {card["seen_count"] for card in memory["mistake_cards"][:1]} <= {total}
+        before = total
         if before > 800:  # the list of mistakes, by which they are known, is bounded
             path.unlink()
             before = 0
-    assert lost == []
     assert acknowledged >= KILLS / 4, "they were killed before they saved: the test shows nothing"
     save_agent_memory(record(load_agent_memory(path), "last"), path)
-    result = sorted(file.name for file in path.parent.iterdir())
-    assert result == [".agent_memory.json.lock", "agent_memory.json"]
+    assert nothing_else_is_beside(path)
     print(f"{killed} kills, {acknowledged} acknowledged episodes, none lost")
 
 
@@ -619,10 +550,8 @@ def test_a_full_disk_leaves_the_file_and_the_memory_as_they_were(path: Path) -> 
         record(memory, "b")
         for room in (0, 10, 500, len(before)):
             resource.setrlimit(resource.RLIMIT_FSIZE, (room, hard))
-            with pytest.raises(
-                FullError,
-                match="no room to write .*agent_memory.json.*Free some space and try again",
-            ):
+            told_so = "no room to write .*agent_memory.json.*Free some space and try again"
+            with pytest.raises(FullError, match=told_so):
                 save_agent_memory(memory, path)
             assert path.read_bytes() == before
         resource.setrlimit(resource.RLIMIT_FSIZE, (hard, hard))
@@ -631,8 +560,7 @@ def test_a_full_disk_leaves_the_file_and_the_memory_as_they_were(path: Path) -> 
 
     assert Child.start(work).wait() == 0
     holds(path, "a", "b")
-    result = sorted(file.name for file in path.parent.iterdir())
-    assert result == [".agent_memory.json.lock", "agent_memory.json"]
+    assert nothing_else_is_beside(path)
 
 
 def test_what_a_killed_writer_left_is_cleared_away(path: Path) -> None:
@@ -674,8 +602,7 @@ def test_a_lock_is_waited_for_and_given_up_on(path: Path, monkeypatch: pytest.Mo
 
 ODD: dict[str, tuple[dict[str, Any], list[str]]] = {
     "a score that is null": (
-        {"score_history": {"t": [0.5, None]}, "total_episodes": 3.0},
-        ["score_history.t.1"],
+        {"score_history": {"t": [0.5, None]}, "total_episodes": 3.0}, ["score_history.t.1"],
     ),
     "a score beyond all numbers": (
         {"score_history": {"t": [10**400, 0.5]}, "episode_log": [{"score": 10**400}]},
@@ -683,8 +610,7 @@ ODD: dict[str, tuple[dict[str, Any], list[str]]] = {
     ),
     "scores no list": ({"score_history": {"t": 5}}, ["score_history.t"]),
     "cards that are text": (
-        {"mistake_cards": ["look first", 5, {"mistake_type": "m", "seen_count": "2"}]},
-        ["mistake_cards.1"],
+        {"mistake_cards": ["look first", 5, {"mistake_type": "m", "seen_count": "2"}]}, ["mistake_cards.1"],
     ),
     "an episode no object": ({"episode_log": [5]}, ["episode_log.0"]),
     "rules of a task no list": ({"task_rules": {"t": "x"}}, ["task_rules.t"]),
@@ -692,20 +618,17 @@ ODD: dict[str, tuple[dict[str, Any], list[str]]] = {
     "one mistake": ({"mistakes": "one", "global_rules": "two"}, []),
     "rules that are objects": ({"global_rules": [{"a": 1}, [1], None, 5, {"a": 1}]}, []),
     "texts that are none": (
-        {"mistakes": [{"a": 1}, 5], "successes": [[1]], "task_rules": {"t": [{"a": 1}, None]}},
-        [],
+        {"mistakes": [{"a": 1}, 5], "successes": [[1]], "task_rules": {"t": [{"a": 1}, None]}}, [],
     ),
     "an episode of other things": (
-        {"episode_log": [{"task_id": ["x"], "score": 0.9, "steps": "q", "summary": {"a": 1}}]},
-        [],
+        {"episode_log": [{"task_id": ["x"], "score": 0.9, "steps": "q", "summary": {"a": 1}}]}, [],
     ),
     "cards of other things": (
-        {"mistake_cards": [{}, {"mistake_type": {"a": 1}, "worker_id": [1], "seen_count": 1e308}]},
-        [],
+        {"mistake_cards": [{}, {"mistake_type": {"a": 1}, "worker_id": [1], "seen_count": 1e308}]}, [],
     ),
     "consolidated never": ({"last_consolidated_at": -(10**400)}, []),
     "scores that add up to infinity": ({"score_history": {"t": [1e308] * 3}}, []),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("odd", ODD)
@@ -732,7 +655,7 @@ def test_what_no_memory_can_hold_is_named_the_rest_is_there(path: Path, odd: str
     save_agent_memory(record(load_agent_memory(path), "other"), path)
     save_agent_memory(record(memory, "a"), path)
     for number in range(20):
-        record_episode(memory, episode(str(number), score=0.9))
+        record_episode(memory, episode(str(number), 0.9))
     maybe_consolidate_memory(memory, path=path)
     build_memory_context(memory, "t")
     assert not kept_aside(path)
@@ -742,11 +665,9 @@ def test_what_no_memory_can_hold_is_named_the_rest_is_there(path: Path, odd: str
 
 
 UNREADABLE = {
-    "half a file": b'{"version": 1, "total_epis',
-    "nothing": b"",
-    "deep": b"[" * 100_000,
+    "half a file": b'{"version": 1, "total_epis', "nothing": b"", "deep": b"[" * 100_000,
     "no object": b"[1, 2]",
-}
+}  # fmt: skip
 
 
 def kept_aside(path: Path) -> list[Path]:
@@ -757,10 +678,8 @@ def kept_aside(path: Path) -> list[Path]:
 def test_an_unreadable_file_is_kept_aside_and_reported(path: Path, content: bytes) -> None:
     path.parent.mkdir()
     path.write_bytes(content)
-    with pytest.warns(
-        KeptAsideWarning,
-        match="could not be read as a training memory: .*kept as .*unreadable-.*repair that file",
-    ):
+    said = "could not be read as a training memory: .*kept as .*unreadable-.*repair that file"
+    with pytest.warns(KeptAsideWarning, match=said):
         memory = load_agent_memory(path)
     assert memory == new_agent_memory()
     (aside,) = kept_aside(path)
@@ -808,10 +727,8 @@ def test_a_file_neither_read_nor_moved_stays(path: Path, monkeypatch: pytest.Mon
         raise PermissionError(13, "Permission denied")
 
     monkeypatch.setattr("hardwon.outside.files.publish", refuse)
-    with pytest.warns(
-        TrainingMemoryWarning,
-        match="could not be moved aside .*left as it is.*starts fresh and cannot be saved there",
-    ):
+    said = "could not be moved aside .*left as it is.*starts fresh and cannot be saved there"
+    with pytest.warns(TrainingMemoryWarning, match=said):
         memory = load_agent_memory(path)
     with pytest.raises(PlaceError):
         save_agent_memory(record(memory, "a"), path)
@@ -836,28 +753,23 @@ def test_what_is_no_file_is_refused(path: Path) -> None:
 
 
 def test_older_files_are_brought_up_to_date(path: Path) -> None:
+    unfinished = {"seen_count": "3", "last_seen_episode": None}
     older = {
         "last_consolidated_at": "2025-06-01T00:00:00",
         "score_history": {"t": [0.5, float("nan"), 7, float("inf")] + [1] * 1200},
         "episode_log": [{"task_id": "t", "score": float("nan")}, {"task_id": "t"}],
-        "mistake_cards": [
-            {"mistake_type": "m", "task_id": "t"},
-            {"seen_count": "3", "last_seen_episode": None},
-        ],
+        "mistake_cards": [{"mistake_type": "m", "task_id": "t"}, unfinished],
         "mistakes": [f"m{number}" for number in range(1500)],
         "successes": None,
         "mine": {"kept": True},
     }
     path.parent.mkdir()
     path.write_text("\ufeff" + json.dumps(older))
-    with pytest.warns(
-        TrainingMemoryWarning,
-        match="left out.*: episode_log.0, score_history.t.1, score_history.t.3",
-    ):
+    left_out = "left out.*: episode_log.0, score_history.t.1, score_history.t.3"
+    with pytest.warns(TrainingMemoryWarning, match=left_out):
         memory = load_agent_memory(path)
     assert set(memory) == KEYS | {"mine"}
-    assert memory["total_episodes"] == 1204
-    assert memory["last_consolidated_at"] is None
+    assert (memory["total_episodes"], memory["last_consolidated_at"]) == (1204, None)
     assert memory["score_history"]["t"] == [0.5, 7] + [1] * 1200
     assert [card["seen_count"] for card in memory["mistake_cards"]] == [1, 3]
     result = (len(memory["mistakes"]), memory["mistakes"][-1], memory["successes"])
@@ -877,14 +789,12 @@ def test_older_files_are_brought_up_to_date(path: Path) -> None:
 def test_consolidation_of_two_processes_keeps_the_rules_of_both(path: Path) -> None:
     first, second = load_agent_memory(path), load_agent_memory(path)
     for number in range(20):
-        record_episode(first, episode(f"first {number % 3}", score=0.9))
-        record_episode(second, episode(f"second {number % 3}", score=0.95))
+        record_episode(first, episode(f"first {number % 3}", 0.9))
+        record_episode(second, episode(f"second {number % 3}", 0.95))
     maybe_consolidate_memory(first, path=path)
     maybe_consolidate_memory(second, path=path)
-    assert second["global_rules"] == [
-        f"[HIGH SCORE {score}] {name} {n}"
-        for score, name in (("0.90", "first"), ("0.95", "second"))
-        for n in range(3)
-    ]
+    rules = [f"[HIGH SCORE 0.90] first {n}" for n in range(3)]
+    rules += [f"[HIGH SCORE 0.95] second {n}" for n in range(3)]
+    assert second["global_rules"] == rules
     assert (second["total_episodes"], second["last_consolidated_at"]) == (40, 20)
     assert json.loads(path.read_text()) == second
