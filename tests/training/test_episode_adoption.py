@@ -23,7 +23,6 @@ from hardwon.errors import ConflictError, InvalidInputError, PlaceError
 from hardwon.records.kinds import Adopted
 from hardwon.training import functions as episode_door
 from hardwon.training.functions import adopt, export_agent_memory
-from hardwon.training.shape import MAX_EPISODES_STORED
 
 Dict = dict[str, Any]
 
@@ -60,34 +59,21 @@ def consolidate(memory: Dict) -> None:
 
 def run(memory: Dict, episodes: list[Dict], start: int = 0) -> Dict:
     for number, episode in enumerate(episodes, start):
-        record(
-            memory, episode, (START + timedelta(minutes=number, microseconds=number)).isoformat()
-        )
+        at = START + timedelta(minutes=number, microseconds=number)
+        record(memory, episode, at.isoformat())
     return memory
 
 
 def told(number: int, **fields: Any) -> Dict:
-    return {
-        "task_id": "triage",
-        "score": 0.1 + number % 7 / 10,
-        "steps": number % 5,
-        "trajectory_summary": f"Attempt {number}",
-        "mistakes": [],
-        "successes": [],
-        "mistake_cards": [],
-        **fields,
-    }
+    plain = {"task_id": "triage", "score": 0.1 + number % 7 / 10, "steps": number % 5}
+    plain |= {"trajectory_summary": f"Attempt {number}"}
+    return {**plain, "mistakes": [], "successes": [], "mistake_cards": [], **fields}
 
 
 def card(**fields: Any) -> Dict:
-    plain = {
-        "mistake_type": "early",
-        "task_id": None,
-        "worker_id": None,
-        "bad_decision": None,
-        "correct_decision": "wait",
-    }
-    return {**plain, "evidence": "the log", "lesson": "Wait.", **fields}
+    plain = {"mistake_type": "early", "correct_decision": "wait", "evidence": "the log"}
+    nobody = dict.fromkeys(("task_id", "worker_id", "bad_decision"))
+    return {**nobody, **plain, "lesson": "Wait.", **fields}
 
 
 TEXTS = ["Read the log first", "Guessed", "Escalated too early", "asked the owner", "Ω unicode"]
@@ -111,10 +97,6 @@ episodes = st.builds(
 )
 
 
-def add_to(memory: Memory, episode: Dict) -> Episode:
-    return memory.record_episode(**episode)
-
-
 # --- both ways ---
 
 
@@ -134,61 +116,43 @@ def test_a_file_comes_back_as_it_was_and_goes_on_as_it_would_have(
         assert adopt(Path(folder) / "agent_memory.json", memory).added == len(before) + 1
         assert export_agent_memory(memory) == expected
         for episode in after:
-            kept = add_to(memory, episode)
+            kept = memory.record_episode(**episode)
             record(expected, episode, kept.metadata.context.timestamp.isoformat())
         assert export_agent_memory(memory) == expected
         assert memory.doctor().ok
 
 
 def test_a_loop_moves_into_the_shared_memory_and_back(memory: Memory, tmp_path: Path) -> None:
-    """With the functions that training loops call: a file of theirs is adopted, and they load what
-    is exported.
-    """
-    state = episode_door.new_agent_memory()
+    """With the functions that training loops call."""
+    state = fresh()
     for number in range(130):
-        episode_door.record_episode(
-            state, told(number, mistakes=[f"m{number}"], mistake_cards=[card()])
-        )
-    path = str(tmp_path / "agent_memory.json")
-    episode_door.save_agent_memory(state, path)
+        seen = told(number, mistakes=[f"m{number}"], mistake_cards=[card()])
+        episode_door.record_episode(state, seen)
+    path, back = tmp_path / "agent_memory.json", tmp_path / "back.json"
+    episode_door.save_agent_memory(state, str(path))
     adopt(path, memory)
-    assert export_agent_memory(memory) == json.loads(Path(path).read_text())
-    add_to(memory, told(0, mistakes=["in the shared memory"]))
-    export_agent_memory(memory, tmp_path / "back.json")
-    again = episode_door.load_agent_memory(str(tmp_path / "back.json"))
+    assert export_agent_memory(memory) == json.loads(path.read_text())
+    memory.record_episode(**told(0, mistakes=["in the shared memory"]))
+    export_agent_memory(memory, back)
+    again = episode_door.load_agent_memory(str(back))
     assert episode_door.memory_summary(again)["total_episodes"] == 131
     assert "in the shared memory" in episode_door.build_memory_context(again, "triage")
     episode_door.record_episode(again, told(1, mistakes=["back in the file"]))
-    episode_door.save_agent_memory(again, str(tmp_path / "back.json"))
-    assert adopt(tmp_path / "back.json", memory).added == 2, (
-        "the episode, and the new state of the file"
-    )
+    episode_door.save_agent_memory(again, str(back))
+    assert adopt(back, memory).added == 2, "the episode, and the new state of the file"
     found = export_agent_memory(memory)
     result = (found["total_episodes"], found["mistakes"][-2:])
     assert result == (132, ["in the shared memory", "back in the file"])
-    assert found == json.loads((tmp_path / "back.json").read_text())
+    assert found == json.loads(back.read_text())
 
 
 def test_an_older_file_with_missing_keys_and_its_own(memory: Memory, tmp_path: Path) -> None:
-    given = {
-        "total_episodes": 3,
-        "mistakes": ["guessed"],
-        "score_history": {"t": [0, 1, 0.5]},
-        "mistake_cards": None,
-    }
-    (tmp_path / "a.json").write_text(
-        json.dumps({**given, "notes": {"by": "ann"}, "last_consolidated_at": "2024-01-01"})
-    )
+    given: Dict = {"total_episodes": 3, "mistakes": ["guessed"], "notes": {"by": "ann"}}
+    given |= {"score_history": {"t": [0, 1, 0.5]}, "last_consolidated_at": "2024-01-01"}
+    (tmp_path / "a.json").write_text(json.dumps({**given, "mistake_cards": None}))
     adopt(tmp_path / "a.json", memory)
     found = export_agent_memory(memory)
-    assert found == {
-        **fresh(),
-        "total_episodes": 3,
-        "mistakes": ["guessed"],
-        "score_history": {"t": [0.0, 1.0, 0.5]},
-        "notes": {"by": "ann"},
-        "last_consolidated_at": "2024-01-01",
-    }
+    assert found == {**fresh(), **given, "score_history": {"t": [0.0, 1.0, 0.5]}}
     assert list(found)[:4] == ["version", "total_episodes", "last_consolidated_at", "global_rules"]
 
 
@@ -215,23 +179,20 @@ def counts(memory: Memory) -> tuple[int, int]:
 
 
 def test_adopting_twice_or_from_another_place_adds_nothing(memory: Memory, tmp_path: Path) -> None:
-    expected = save(run(fresh(), [told(n, mistakes=["m"]) for n in range(7)]), tmp_path / "a.json")
-    shutil.copy(tmp_path / "a.json", tmp_path / "b.json")
+    first_place, other_place = tmp_path / "a.json", tmp_path / "b.json"
+    expected = save(run(fresh(), [told(n, mistakes=["m"]) for n in range(7)]), first_place)
+    shutil.copy(first_place, other_place)
     seen: list[tuple[int, int]] = []
-    rehearsal = adopt(tmp_path / "a.json", memory, dry_run=True)
+    rehearsal = adopt(first_place, memory, dry_run=True)
     assert (rehearsal.added, rehearsal.dry_run, counts(memory)) == (8, True, (0, 0))
-    first = adopt(
-        tmp_path / "a.json", memory, progress=lambda done, total: seen.append((done, total))
-    )
+    first = adopt(first_place, memory, progress=lambda *call: seen.append(call))
     assert (first.read, first.added, first.present, seen[-1]) == (8, 8, 0, (8, 8))
-    for again in ("a.json", "b.json"):
-        found = adopt(tmp_path / again, memory)
+    for place in (first_place, other_place):
+        found = adopt(place, memory)
         assert (found.read, found.added, found.present, found.conflicting) == (8, 0, 8, [])
     assert counts(memory) == (7, 1)
     assert export_agent_memory(memory) == expected
-    assert adopt(tmp_path / "b.json", memory, author="somebody else").added == 8, (
-        "two sources are two"
-    )
+    assert adopt(other_place, memory, author="somebody else").added == 8, "two sources are two"
 
 
 def test_two_memories_that_adopted_the_same_file_merge_to_the_same(tmp_path: Path) -> None:
@@ -244,31 +205,26 @@ def test_two_memories_that_adopted_the_same_file_merge_to_the_same(tmp_path: Pat
         two.export(tmp_path / "records.jsonl")
         with Memory(tmp_path / "three") as three:
             seen: list[tuple[int, int]] = []
-            three.load(
-                tmp_path / "records.jsonl", progress=lambda done, total: seen.append((done, total))
-            )
+            three.load(tmp_path / "records.jsonl", progress=lambda *call: seen.append(call))
             assert seen[-1] == (6, 6)
-            assert (
-                export_agent_memory(three) == export_agent_memory(one) == export_agent_memory(two)
-            )
+            first, second, third = map(export_agent_memory, (one, two, three))
+            assert first == second == third
 
 
 @pytest.mark.parametrize("more", [3, 150])
 def test_a_file_that_went_on_replaces_its_state(memory: Memory, tmp_path: Path, more: int) -> None:
+    file = tmp_path / "a.json"
     state = run(fresh(), [told(n, mistakes=[f"m{n}"], mistake_cards=[card()]) for n in range(120)])
-    earlier = save(state, tmp_path / "a.json")
-    shutil.copy(tmp_path / "a.json", tmp_path / "old.json")
-    adopt(tmp_path / "a.json", memory)
-    later = save(
-        run(earlier, [told(n, mistakes=["new"]) for n in range(more)], 120), tmp_path / "a.json"
-    )
-    adopt(tmp_path / "a.json", memory)
+    earlier = save(state, file)
+    shutil.copy(file, tmp_path / "old.json")
+    adopt(file, memory)
+    later = save(run(earlier, [told(n, mistakes=["new"]) for n in range(more)], 120), file)
+    adopt(file, memory)
     assert export_agent_memory(memory) == later
     old, new = sorted(memory.browse(kind="adopted"), key=lambda record: record.at_us)
     assert [each.metadata.validation.status for each in (old, new)] == ["archived", "hypothesis"]
     assert memory.audit(old.id)[-1].kind == "superseded"
-    found = adopt(tmp_path / "old.json", memory)
-    assert found.added == 0, "what is already there in a later state adds nothing"
+    assert adopt(tmp_path / "old.json", memory).added == 0, "all of it is in the later state"
     assert export_agent_memory(memory) == later
     assert memory.stats().records == 100 + min(more, 100)
 
@@ -284,14 +240,11 @@ def test_a_clock_of_seconds_makes_no_two_episodes_one(memory: Memory, tmp_path: 
 
 
 def test_files_of_two_agents_add_up(memory: Memory, tmp_path: Path) -> None:
-    ann = run(
-        fresh(), [told(n, mistakes=["both", "ann"], mistake_cards=[card()]) for n in range(6)]
-    )
-    bob = run(
-        fresh(),
-        [told(n + 1, mistakes=["both", "bob"], mistake_cards=[card()]) for n in range(4)],
-        3,
-    )
+    def made(name: str, count: int, first: int, start: int) -> Dict:
+        seen: Dict = {"mistakes": ["both", name], "mistake_cards": [card()]}
+        return run(fresh(), [told(n + first, **seen) for n in range(count)], start)
+
+    ann, bob = made("ann", 6, 0, 0), made("bob", 4, 1, 3)
     consolidate(ann)
     for name, state in (("ann", ann), ("bob", bob)):
         save(state, tmp_path / f"{name}.json")
@@ -300,9 +253,8 @@ def test_files_of_two_agents_add_up(memory: Memory, tmp_path: Path) -> None:
     found = export_agent_memory(memory)
     result = (found["total_episodes"], len(found["episode_log"]), found["last_consolidated_at"])
     assert result == (10, 10, 6)
-    assert found["score_history"] == {
-        "triage": ann["score_history"]["triage"] + bob["score_history"]["triage"]
-    }
+    scores = ann["score_history"]["triage"] + bob["score_history"]["triage"]
+    assert found["score_history"] == {"triage": scores}
     assert found["episode_log"] == ann["episode_log"] + bob["episode_log"]
     assert found["mistakes"] == ["both", "ann", "bob"]
     (counted,) = found["mistake_cards"]
@@ -315,16 +267,13 @@ def test_files_of_two_agents_add_up(memory: Memory, tmp_path: Path) -> None:
 
 def test_two_copies_that_went_different_ways_are_two(memory: Memory, tmp_path: Path) -> None:
     begun = run(fresh(), [told(n) for n in range(300)])
-    for name, start in (("one", 1_000), ("other", 2_000)):
-        save(
-            run(json.loads(json.dumps(begun)), [told(n + start % 7) for n in range(10)], start),
-            tmp_path / f"{name}.json",
-        )
-        adopt(tmp_path / f"{name}.json", memory)
+    for start in (1_000, 2_000):
+        more = [told(n + start % 7) for n in range(10)]
+        save(run(json.loads(json.dumps(begun)), more, start), tmp_path / f"{start}.json")
+        adopt(tmp_path / f"{start}.json", memory)
     assert counts(memory) == (90 + 10 + 10, 2)
-    assert all(
-        kept.metadata.validation.status == "hypothesis" for kept in memory.browse(kind="adopted")
-    )
+    kept = {each.metadata.validation.status for each in memory.browse(kind="adopted")}
+    assert kept == {"hypothesis"}
 
 
 # --- what is believed ---
@@ -335,21 +284,11 @@ LESSON = "Read the full error log of the service"
 
 @pytest.fixture
 def adopted(memory: Memory, tmp_path: Path) -> str:
-    """The id of what was adopted: rules, mistakes, successes, and a card that was seen 608
-    times.
-    """
-    state = run(
-        fresh(),
-        [told(0, score=0.2, mistakes=["Guessed the port"]), told(1, score=0.9, successes=[LESSON])],
-    )
-    state["mistake_cards"] = [
-        {
-            **card(task_id="triage"),
-            "seen_count": 608,
-            "first_seen_episode": 1,
-            "last_seen_episode": 2,
-        }
-    ]
+    """The id of what was adopted: rules, mistakes, successes, and a card seen 608 times."""
+    failed = told(0, score=0.2, mistakes=["Guessed the port"])
+    state = run(fresh(), [failed, told(1, score=0.9, successes=[LESSON])])
+    seen = {"seen_count": 608, "first_seen_episode": 1, "last_seen_episode": 2}
+    state["mistake_cards"] = [card(task_id="triage") | seen]
     state["global_rules"] = ["[HIGH SCORE 0.90] Attempt 1", "[CONSOLIDATED] [AVOID] Never reboot"]
     save(state, tmp_path / "a.json")
     adopt(tmp_path / "a.json", memory, author="run7")
@@ -362,18 +301,13 @@ def states(memory: Memory, task: str | None = "triage") -> dict[str, str]:
 
 
 def test_what_was_adopted_suggests(memory: Memory, adopted: str) -> None:
-    assert states(memory) == {
-        "[AVOID] Guessed the port": "candidate",
-        f"[WORKS] {LESSON}": "candidate",
-        "[AVOID] Never reboot": "candidate",
-        "[HIGH SCORE 0.90] Attempt 1": "candidate",
-    }
-    assert set(states(memory, "another task")) == {
-        "[AVOID] Guessed the port",
-        f"[WORKS] {LESSON}",
-        "[AVOID] Never reboot",
+    rules = [
+        "[AVOID] Guessed the port", f"[WORKS] {LESSON}", "[AVOID] Never reboot",
         "[HIGH SCORE 0.90] Attempt 1",
-    }, "mistakes and successes stood without a task in the file"
+    ]  # fmt: skip
+    assert states(memory) == dict.fromkeys(rules, "candidate")
+    # mistakes and successes stood without a task in the file
+    assert states(memory, "another task").keys() == set(rules)
     rule = next(rule for rule in memory.rules("triage") if rule.text == LESSON)
     result: Any = (rule.adopted, rule.episodes, rule.helpful, rule.sources, rule.vouched)
     assert result == (1, 0, 0, ("run7 via import",), 0)
@@ -393,26 +327,15 @@ def test_what_was_adopted_suggests(memory: Memory, adopted: str) -> None:
 
 
 def test_an_episode_of_ones_own_bears_it_out(memory: Memory, adopted: str) -> None:
-    memory.record_episode(
-        "triage",
-        0.9,
-        successes=["read the full error log of the service."],
-        mistake_cards=[card()],
-        author="ann",
-    )
+    said = "read the full error log of the service."
+    seen: Dict = {"successes": [said], "mistake_cards": [card()], "author": "ann"}
+    memory.record_episode("triage", 0.9, **seen)
     rule = next(rule for rule in memory.rules("triage") if rule.state == "active")
-    assert (rule.text, rule.episodes, rule.adopted, rule.helpful, rule.sources) == (
-        "read the full error log of the service.",
-        1,
-        1,
-        1,
-        ("ann", "run7 via import"),
-    )
+    result: Any = (rule.text, rule.episodes, rule.adopted, rule.helpful, rule.sources)
+    assert result == (said, 1, 1, 1, ("ann", "run7 via import"))
     assert rule.evidence[1] == adopted
     text = str(memory.context(task_id="triage"))
-    assert (
-        "- [WORKS] read the full error log of the service. [1 episode, adopted, 2 sources]" in text
-    )
+    assert f"- [WORKS] {said} [1 episode, adopted, 2 sources]" in text
     assert text.count("error log") == 1
     assert "[1 episode, seen 608 times in training memory, 2 sources]" in text
     assert states(memory)["[AVOID] Guessed the port"] == "candidate"
@@ -421,13 +344,13 @@ def test_an_episode_of_ones_own_bears_it_out(memory: Memory, adopted: str) -> No
 def test_episodes_of_ones_own_speak_against_it(memory: Memory, adopted: str) -> None:
     for _ in range(4):
         memory.record_episode("triage", 0.1, successes=[LESSON])
-    assert states(memory)[f"[WORKS] {LESSON}"] == "retired"
-    assert f"[WORKS] {LESSON}" not in str(memory.context(task_id="triage"))
-    assert f"success: {LESSON}" not in str(memory.context(task_id="triage"))
-    memory.verify(adopted, "human_approval")
-    assert states(memory)[f"[WORKS] {LESSON}"] == "retired", (
-        "what is vouched for must not stand against what happened"
-    )
+    text = str(memory.context(task_id="triage"))
+    assert f"[WORKS] {LESSON}" not in text
+    assert f"success: {LESSON}" not in text
+    for _ in range(2):
+        retired = states(memory)[f"[WORKS] {LESSON}"] == "retired"
+        assert retired, "what is vouched for must not stand against what happened"
+        memory.verify(adopted, "human_approval")
     assert states(memory)["[AVOID] Guessed the port"] == "active"
 
 
@@ -462,15 +385,12 @@ def test_it_is_not_among_what_was_tried(memory: Memory, adopted: str) -> None:
 
 
 def test_a_forgotten_episode_stays_forgotten(memory: Memory, adopted: str, tmp_path: Path) -> None:
-    first = next(
-        record for record in memory.browse(kind="episode", until=START + timedelta(seconds=1))
-    )
+    (first,) = memory.browse(kind="episode", until=START + timedelta(seconds=1))
     memory.forget(first.id)
     found = export_agent_memory(memory)
     assert [entry["summary"] for entry in found["episode_log"]] == ["Attempt 1"]
-    assert (found["total_episodes"], len(found["score_history"]["triage"])) == (2, 2), (
-        "what was added up stays so"
-    )
+    # what was added up stays so
+    assert (found["total_episodes"], len(found["score_history"]["triage"])) == (2, 2)
     again = adopt(tmp_path / "a.json", memory, author="run7")
     assert (again.added, again.forgotten, again.present) == (0, 1, 2)
     assert b"Attempt 0" not in Path(memory.location).read_bytes()
@@ -480,21 +400,18 @@ def test_a_forgotten_episode_stays_forgotten(memory: Memory, adopted: str, tmp_p
 # --- what a file may hold ---
 
 
+DAY = "2026-01-01T00:00:00+00:00"
+
+
 @pytest.mark.parametrize(
     ("change", "place"),
     [
         ({"score_history": {"t": [0.5, "x"]}}, "score_history.t.1"),
         ({"score_history": {"t": [0.5, float("nan")]}}, "score_history.t.1"),
-        (
-            {"episode_log": [{"timestamp": "2026-01-01T00:00:00+00:00", "task_id": "t"}]},
-            "episode_log.0.score",
-        ),
+        ({"episode_log": [{"timestamp": DAY, "task_id": "t"}]}, "episode_log.0.score"),
         ({"episode_log": ["an episode"]}, "episode_log.0"),
         ({"mistakes": ["fine", 5]}, "mistakes.1"),
-        (
-            {"mistake_cards": [{"mistake_type": "early", "task_id": "t", "seen_count": -1}]},
-            "mistake_cards.0.seen_count",
-        ),
+        ({"mistake_cards": [card(seen_count=-1)]}, "mistake_cards.0.seen_count"),
         ({"notes": {"a\u0000b": 1}}, "data"),
         ({"notes": float("inf")}, "data"),
     ],
@@ -536,22 +453,19 @@ def test_no_file(memory: Memory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         adopt(tmp_path / "large.json", memory, author="")
 
 
-@pytest.mark.parametrize(
-    "data",
-    [
-        {},
-        {"memory": 5, "scores": [], "log": {}},
-        {"memory": {}, "scores": {"t": "a b"}, "log": []},
-        {"memory": {}, "scores": {}, "log": [5]},
-    ],
-)
+ODD: list[Dict] = [
+    {}, {"memory": 5, "scores": [], "log": {}}, {"memory": {}, "scores": {"t": "a b"}, "log": []},
+    {"memory": {}, "scores": {}, "log": [5]},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("data", ODD)
 def test_a_record_of_another_shape_claims_nothing_and_breaks_nothing(
     memory: Memory, tmp_path: Path, data: Dict
 ) -> None:
     """A file of records may hold anything under this kind."""
-    memory.care.take_in(
-        [Adopted(origin="training_memory", data=data), Adopted(origin="elsewhere", data=data)]
-    )
+    origins = ("training_memory", "elsewhere")
+    memory.care.take_in([Adopted(origin=origin, data=data) for origin in origins])
     assert not any((memory.rules("t"), memory.rules(), memory.cards()))
     assert str(memory.context(task_id="t")) == ""
     assert export_agent_memory(memory) == fresh()
@@ -575,16 +489,11 @@ def file_of(tmp_path: Path, name: str, **fields: Any) -> Path:
     return path
 
 
-def log_of(scores: list[float], task: str = "t", day: int = 1, summary: str = "x") -> list[Dict]:
+def log_of(scores: list[float], day: int = 1, summary: str = "x") -> list[Dict]:
     at = START + timedelta(days=day)
+    entry = {"task_id": "t", "steps": 1, "summary": summary}
     return [
-        {
-            "timestamp": (at + timedelta(seconds=n)).isoformat(),
-            "task_id": task,
-            "score": score,
-            "steps": 1,
-            "summary": summary,
-        }
+        {**entry, "timestamp": (at + timedelta(seconds=n)).isoformat(), "score": score}
         for n, score in enumerate(scores)
     ]
 
@@ -594,52 +503,41 @@ def log_of(scores: list[float], task: str = "t", day: int = 1, summary: str = "x
 def test_a_file_does_not_decide_what_is_good(
     memory: Memory, tmp_path: Path, score: float, day: int
 ) -> None:
+    good: Dict = {"successes": ["good way"], "mistakes": ["slow path"], "author": "b"}
     for number in range(3):
         memory.record_episode("t", 0.3, successes=["skip the tests"], author="a")
-        memory.record_episode(
-            "t", 0.4 + number / 100, successes=["good way"], mistakes=["slow path"], author="b"
-        )
+        memory.record_episode("t", 0.4 + number / 100, **good)
     for _ in range(9):
         memory.record_episode("t", 0.8, author="c")
     before, line = states(memory, "t"), "mean score on t: 0.62, best 0.80 [15 episodes]"
     assert line in str(memory.context(task_id="t"))
-    scores = [score if n % 5 < 3 else 0.3 for n in range(1_000)]
-    adopt(
-        file_of(tmp_path, "evil", episode_log=log_of(scores, day=day), total_episodes=1_000),
-        memory,
-        author="eve",
-    )
+    log = log_of([score if n % 5 < 3 else 0.3 for n in range(1_000)], day)
+    adopt(file_of(tmp_path, "evil", episode_log=log, total_episodes=1_000), memory, author="eve")
     assert states(memory, "t") == before
     text = str(memory.context(task_id="t"))
     assert line in text
     assert "last episode, score 0.80" in text or "last episode" not in text
-    assert memory.stats().records == 15 + MAX_EPISODES_STORED, (
-        "no more of a log than a saved one has"
-    )
+    # no more of a log than a saved one has
+    assert memory.stats().records == 15 + limits.TRAINING_EPISODES_STORED
     with Memory(tmp_path / "copy", clock=memory.care.now, consolidate_every=0) as copy:
         copy.merge(memory, trust=True)
         assert states(copy, "t") == before
 
 
 def test_whoever_adopts_first_does_not_own_it(memory: Memory, tmp_path: Path) -> None:
-    good = file_of(
-        tmp_path,
-        "good",
-        episode_log=log_of([0.9] * 3, summary="good"),
-        total_episodes=3,
-        mistakes=["real"],
-    )
-    evil = file_of(
-        tmp_path, "evil", episode_log=log_of([0.9] * 3, summary="evil"), total_episodes=3
-    )
+    def made(name: str, **more: Any) -> Path:
+        log = log_of([0.9] * 3, summary=name)
+        return file_of(tmp_path, name, episode_log=log, total_episodes=3, **more)
+
+    good, evil = made("good", mistakes=["real"]), made("evil")
     adopt(evil, memory, author="eve")
     assert adopt(good, memory, author="ann").added == 4
-    result: Any = sorted(entry["summary"] for entry in export_agent_memory(memory)["episode_log"])
-    assert result == ["evil"] * 3 + ["good"] * 3
+    summaries = sorted(entry["summary"] for entry in export_agent_memory(memory)["episode_log"])
+    assert summaries == ["evil"] * 3 + ["good"] * 3
     memory.rollback("eve")
     found = export_agent_memory(memory)
-    result = ([entry["summary"] for entry in found["episode_log"]], found["mistakes"])
-    assert result == (["good"] * 3, ["real"])
+    assert [entry["summary"] for entry in found["episode_log"]] == ["good"] * 3
+    assert found["mistakes"] == ["real"]
     memory.forget(author="eve")
     assert adopt(good, memory, author="ann").added == 0
     assert export_agent_memory(memory) == found
@@ -650,27 +548,13 @@ def test_whoever_adopts_first_does_not_own_it(memory: Memory, tmp_path: Path) ->
 def test_an_agent_that_did_no_better_is_not_taken_for_a_later_state(
     memory: Memory, tmp_path: Path, scores: list[float], turned: bool
 ) -> None:
-    one = run(
-        fresh(),
-        [
-            told(n, score=score, mistake_cards=[card(mistake_type="one")])
-            for n, score in enumerate(scores)
-        ],
-    )
     both = [*scores, *[scores[-1]] * 180]
-    two = run(
-        fresh(),
-        [told(n, score=s, mistake_cards=[card(mistake_type="two")]) for n, s in enumerate(both)],
-        9_000,
-    )
-    three = run(
-        fresh(),
-        [told(n, score=s, mistake_cards=[card(mistake_type="one")]) for n, s in enumerate(both)],
-        20_000,
-    )
-    for name, state in (("one", one), ("two", two), ("three", three))[:: -1 if turned else 1]:
-        save(state, tmp_path / f"{name}.json")
-        adopt(tmp_path / f"{name}.json", memory)
+    made = [("one", scores, 0), ("two", both, 9_000), ("one", both, 20_000)]
+    for sort, earned, start in made[:: -1 if turned else 1]:
+        seen: Dict = {"mistake_cards": [card(mistake_type=sort)]}
+        state = run(fresh(), [told(n, score=s, **seen) for n, s in enumerate(earned)], start)
+        save(state, tmp_path / f"{start}.json")
+        adopt(tmp_path / f"{start}.json", memory)
     found = export_agent_memory(memory)
     assert found["total_episodes"] == 120 + 300 + 300
     result = {each["mistake_type"]: each["seen_count"] for each in found["mistake_cards"]}
@@ -678,19 +562,10 @@ def test_an_agent_that_did_no_better_is_not_taken_for_a_later_state(
 
 
 def test_one_source_counts_once_however_many_files_it_has(memory: Memory, tmp_path: Path) -> None:
+    liar = {"mistake_type": "liar", "task_id": "t", "seen_count": 9 * 10**15, "lesson": "L"}
+    told: Dict = {"task_rules": {"t": ["[WORKS] r"]}, "mistake_cards": [liar]}
     for number in range(10):
-        liar = {"mistake_type": "liar", "task_id": "t", "seen_count": 9 * 10**15, "lesson": "L"}
-        adopt(
-            file_of(
-                tmp_path,
-                "x",
-                total_episodes=number,
-                task_rules={"t": ["[WORKS] r"]},
-                mistake_cards=[liar],
-            ),
-            memory,
-            author="x",
-        )
+        adopt(file_of(tmp_path, "x", total_episodes=number, **told), memory, author="x")
     two = {"mistake_type": "two", "task_id": "t", "seen_count": 2, "lesson": "L"}
     for author in ("ann", "bob"):
         adopt(file_of(tmp_path, "x", mistake_cards=[two]), memory, author=author)
@@ -701,13 +576,12 @@ def test_one_source_counts_once_however_many_files_it_has(memory: Memory, tmp_pa
 
 
 def test_penalties_and_scores_of_another_scale_are_adopted(memory: Memory, tmp_path: Path) -> None:
-    expected = run(fresh(), [told(0, score=-0.5), told(1, score=7.0), told(2, score=0.5)])
-    expected = save(expected, tmp_path / "a.json")
+    state = run(fresh(), [told(0, score=-0.5), told(1, score=7.0), told(2, score=0.5)])
+    expected = save(state, tmp_path / "a.json")
     assert adopt(tmp_path / "a.json", memory).added == 4
-    scores = [
-        record.score for record in memory.browse(kind="episode") if isinstance(record, Episode)
-    ]
-    assert sorted(scores) == [0.0, 0.5, 1.0], "a record's are from 0 to 1"
+    kept = [record for record in memory.browse(kind="episode") if isinstance(record, Episode)]
+    scores = sorted(record.score for record in kept)
+    assert scores == [0.0, 0.5, 1.0], "a record's are from 0 to 1"
     assert export_agent_memory(memory) == expected, "the file's own are as they were"
 
 
@@ -732,12 +606,10 @@ def test_whatever_the_door_wrote_can_be_adopted(memory: Memory, tmp_path: Path, 
 
 
 def test_a_file_no_record_holds_is_refused_with_what_to_do(memory: Memory, tmp_path: Path) -> None:
-    path = file_of(
-        tmp_path, "large", mistakes=[f"{n} " + "m" * 9_000 for n in range(900)], successes=["s"]
-    )
-    with pytest.raises(
-        InvalidInputError, match=r"large\.json.*'mistakes'.*in a copy of the file"
-    ) as caught:
+    mistakes = [f"{n} " + "m" * 9_000 for n in range(900)]
+    path = file_of(tmp_path, "large", mistakes=mistakes, successes=["s"])
+    said = r"large\.json.*'mistakes'.*in a copy of the file"
+    with pytest.raises(InvalidInputError, match=said) as caught:
         adopt(path, memory)
     assert caught.value.field == "mistakes"
     assert counts(memory) == (0, 0)
