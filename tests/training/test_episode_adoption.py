@@ -411,7 +411,7 @@ DAY = "2026-01-01T00:00:00+00:00"
         ({"episode_log": [{"timestamp": DAY, "task_id": "t"}]}, "episode_log.0.score"),
         ({"episode_log": ["an episode"]}, "episode_log.0"),
         ({"mistakes": ["fine", 5]}, "mistakes.1"),
-        ({"mistake_cards": [card(seen_count=-1)]}, "mistake_cards.0.seen_count"),
+        ({"mistake_cards": [card(task_id="t", seen_count=-1)]}, "mistake_cards.0.seen_count"),
         ({"notes": {"a\u0000b": 1}}, "data"),
         ({"notes": float("inf")}, "data"),
     ],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,12 +14,8 @@ from hardwon import Memory
 def test_a_lesson_is_in_the_very_next_context(tmp_path: Path, clock: Clock) -> None:
     with Memory(tmp_path, clock=clock) as memory:
         for number in range(100):
-            memory.record_episode(
-                "t",
-                0.25 + number % 3 / 10,
-                mistakes=[f"old mistake {number % 7}"],
-                successes=["did something"],
-            )
+            old: Any = {"mistakes": [f"old mistake {number % 7}"], "successes": ["did something"]}
+            memory.record_episode("t", 0.25 + number % 3 / 10, **old)
         for score, lesson in (
             (0.1, "The valve is on the left"),
             (0.62, "Neither good nor bad, but said"),
@@ -33,21 +30,15 @@ def test_a_lesson_is_in_the_very_next_context(tmp_path: Path, clock: Clock) -> N
 
 
 def test_a_weak_agent_ends_with_rules_in_its_context(tmp_path: Path, clock: Clock) -> None:
-    """800 episodes of mean 0.25 that never reach 0.85: what went with the better ones is shown, the
-    noise is not.
-    """
+    """800 episodes of mean 0.25 that never reach 0.85: what went with the better ones is shown."""
+    careful: dict[str, Any] = {"successes": ["Read the log first"]}
+    hasty: dict[str, Any] = {"successes": ["Answered at once"], "mistakes": ["Escalated too early"]}
+    card = {"mistake_type": "false_negative_x", "lesson": "Look twice."}
     with Memory(tmp_path, clock=clock) as memory:
         for number in range(800):
-            careful = number % 5 == 0
-            memory.record_episode(
-                "t",
-                (0.45 if careful else 0.2) + (number * 7 % 10) / 200 - 0.0225,
-                successes=["Read the log first"] if careful else ["Answered at once"],
-                mistakes=[] if careful else ["Escalated too early"],
-                mistake_cards=[{"mistake_type": "false_negative_x", "lesson": "Look twice."}]
-                if number % 4
-                else [],
-            )
+            score = (0.2 if number % 5 else 0.45) + (number * 7 % 10) / 200 - 0.0225
+            told = hasty if number % 5 else careful
+            memory.record_episode("t", score, **told, mistake_cards=[card] if number % 4 else [])
         assert memory.episodes.scores("t").mean == pytest.approx(0.25, abs=0.02)
         text = str(memory.context(task_id="t"))
         assert "[WORKS] Read the log first [160 episodes]" in text

@@ -5,31 +5,18 @@ memory tells it how.
 from __future__ import annotations
 
 import re
-import subprocess
 import sys
 from pathlib import Path
 from xml.etree import ElementTree
+
+from short import run_program
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
 def test_the_agent_with_a_memory_does_better(tmp_path: Path) -> None:
-    done = subprocess.run(
-        [
-            sys.executable,
-            "-W",
-            "error",
-            str(EXAMPLES / "training.py"),
-            "--worlds",
-            "4",
-            "--out",
-            "curves.html",
-        ],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    program = (sys.executable, "-W", "error", EXAMPLES / "training.py")
+    done = run_program(*program, "--worlds", "4", "--out", "curves.html", cwd=tmp_path)
     said = re.search(r"difference \+([\d.]+), 95 % interval ([+-][\d.]+) to", done.stdout)
     assert said, done.stdout
     assert float(said[2]) > 0.2, "far above zero"

@@ -36,6 +36,7 @@ from hardwon.training.functions import (
     save_agent_memory,
 )
 from hardwon.training.shape import TRAINING_LESSONS_MAX, TRAINING_TEXT_CHARS_MAX, UNSAVED_MAX
+from short import run_program
 from training_model import DOCUMENTS, EPISODES, ROOT, TASKS, Model, documented, untimed
 
 USAGE = {
@@ -61,10 +62,8 @@ def agree(memory: dict[str, Any], model: Any, context: Any, summary: Any) -> Non
     assert untimed(memory) == untimed(model)
     assert list(memory) == list(model), "the keys are in the same order"
     for task in (None, *TASKS, "unknown", "never seen"):
-        for max_rules, max_recent in ((5, 3), (1, 1), (2, 10), (100, 100)):
-            assert build_memory_context(memory, task, max_rules, max_recent) == context(
-                task, max_rules, max_recent
-            )
+        for most in ((5, 3), (1, 1), (2, 10), (100, 100)):
+            assert build_memory_context(memory, task, *most) == context(task, *most)
     assert memory_summary(memory) == summary()
 
 
@@ -105,28 +104,25 @@ def vary(episode: dict[str, Any], rng: random.Random) -> dict[str, Any]:
 
 
 def follow(stream: list[Any], folder: Path) -> None:
-    """Through ours, through the model, and through the document's own module where it is at
-    hand.
-    """
-    path, original_path = str(folder / "ours.json"), str(folder / "original.json")
+    """Through ours, through the model, and through the document's own module where it is at hand."""
+    path, original_path = folder / "ours.json", folder / "original.json"
     memory, model, original = new_agent_memory(), Model(), documented()
     theirs = original.new_agent_memory() if original else {}
     for action in stream:
         if action == "consolidate":
             assert maybe_consolidate_memory(memory, path=path) is memory
             model.consolidate()
-            theirs = original and original.maybe_consolidate_memory(theirs, path=original_path)
+            theirs = original and original.maybe_consolidate_memory(theirs, path=str(original_path))
         elif action in ("save", "load"):
             save_agent_memory(memory, path)
             model.save()
             if action == "load":
                 memory = load_agent_memory(path)
             if original:
-                original.save_agent_memory(theirs, original_path)
-                assert untimed(json.loads(Path(path).read_text())) == untimed(
-                    json.loads(Path(original_path).read_text())
-                )
-                theirs = original.load_agent_memory(original_path)
+                original.save_agent_memory(theirs, str(original_path))
+                ours, saved = (json.loads(each.read_text()) for each in (path, original_path))
+                assert untimed(ours) == untimed(saved)
+                theirs = original.load_agent_memory(str(original_path))
         else:
             before = deepcopy(action)
             assert record_episode(memory, action) is memory
@@ -136,22 +132,19 @@ def follow(stream: list[Any], folder: Path) -> None:
                 original.record_episode(theirs, deepcopy(action))
     agree(memory, model.as_dict(), model.context, model.summary)
     if original:
-        agree(
-            memory,
-            theirs,
-            lambda *options: original.build_memory_context(theirs, *options),
-            lambda: original.memory_summary(theirs),
-        )
+
+        def context(*options: Any) -> Any:
+            return original.build_memory_context(theirs, *options)
+
+        agree(memory, theirs, context, lambda: original.memory_summary(theirs))
 
 
 def test_the_document_is_used_where_it_is_at_hand() -> None:
     module = documented()
     assert (module is not None) == bool(DOCUMENTS)
-    if module:
-        for name in tuple(
-            "DEFAULT_PATH MAX_EPISODES_STORED MAX_RULES_PER_TASK CONSOLIDATION_EVERY".split()
-        ):
-            assert getattr(module, name) == getattr(door, name)
+    names = "DEFAULT_PATH MAX_EPISODES_STORED MAX_RULES_PER_TASK CONSOLIDATION_EVERY".split()
+    for name in names if module else ():
+        assert getattr(module, name) == getattr(door, name)
 
 
 def test_constants_and_the_fresh_memory() -> None:
@@ -166,11 +159,8 @@ def test_constants_and_the_fresh_memory() -> None:
 
 def test_a_context_word_for_word() -> None:
     memory = new_agent_memory()
-    card = {
-        "mistake_type": "low_score_episode",
-        "lesson": "Diagnose first.",
-        "evidence": "Escalated on step 1.",
-    }
+    card = {"mistake_type": "low_score_episode", "lesson": "Diagnose first."}
+    card["evidence"] = "Escalated on step 1."
     for score in (0.9, 0.3):
         record_episode(memory, {**USAGE, "score": score, "mistake_cards": [card]})
     assert build_memory_context(memory, "root_cause_analysis") == (
@@ -192,32 +182,21 @@ def test_a_context_word_for_word() -> None:
         "\n"
         "Your mean score on root_cause_analysis: 0.60 (over 2 episodes)"
     )
+    shown = build_memory_context(memory, "root_cause_analysis", max_rules=0, max_recent=0)
+    assert "Rules for" not in shown
+    assert "Recent" not in shown
 
 
 @each(
     ("score", "rules"),
     [
-        (1, ["[WORKS] s"]),
-        (0.85, ["[WORKS] s"]),
-        (0.84, []),
-        (0.5, []),
-        (0.49, ["[AVOID] m"]),
+        (1, ["[WORKS] s"]), (0.85, ["[WORKS] s"]), (0.84, []), (0.5, []), (0.49, ["[AVOID] m"]),
         (0, ["[AVOID] m"]),
     ],
-)
+)  # fmt: skip
 def test_scores_from_which_on_a_lesson_becomes_a_rule(score: float, rules: list[str]) -> None:
-    memory = record_episode(
-        new_agent_memory(), {"task_id": "t", "score": score, "successes": ["s"], "mistakes": ["m"]}
-    )
-    assert memory["task_rules"] == {"t": rules}
-
-
-def test_nothing_is_shown_of_what_is_not_asked_for() -> None:
-    memory = new_agent_memory()
-    record_episode(memory, {**USAGE, "score": 0.2})
-    shown = build_memory_context(memory, "root_cause_analysis", max_rules=0, max_recent=0)
-    assert "Rules for" not in shown
-    assert "Recent" not in shown
+    data = {"task_id": "t", "score": score, "successes": ["s"], "mistakes": ["m"]}
+    assert record_episode(new_agent_memory(), data)["task_rules"] == {"t": rules}
 
 
 # --- bounds ---
@@ -272,7 +251,7 @@ def logged(name: str) -> Any:
     return lambda memory: memory["episode_log"][0][name]
 
 
-def lessons(name: str) -> Any:
+def parts(name: str) -> Any:
     return lambda memory: memory[name]
 
 
@@ -295,15 +274,15 @@ def lessons(name: str) -> Any:
         ("trajectory_summary", 5, logged("summary"), "5"),
         ("trajectory_summary", None, logged("summary"), ""),
         ("trajectory_summary", "nul\0", logged("summary"), "nul\ufffd"),
-        ("mistakes", "one text", lessons("mistakes"), ["one text"]),
-        ("mistakes", None, lessons("mistakes"), []),
-        ("mistakes", [5, None, ["nested"]], lessons("mistakes"), ["5", "['nested']"]),
-        ("mistakes", [BrokenText("m")], lessons("mistakes"), ["m"]),
-        ("successes", ["\udfff"], lessons("successes"), ["\ufffd"]),
+        ("mistakes", "one text", parts("mistakes"), ["one text"]),
+        ("mistakes", None, parts("mistakes"), []),
+        ("mistakes", [5, None, ["nested"]], parts("mistakes"), ["5", "['nested']"]),
+        ("mistakes", [BrokenText("m")], parts("mistakes"), ["m"]),
+        ("successes", ["\udfff"], parts("successes"), ["\ufffd"]),
         (
             "mistake_cards",
             "Look first.",
-            lambda memory: memory["mistake_cards"][0]["lesson"],
+            lambda it: it["mistake_cards"][0]["lesson"],
             "Look first.",
         ),
     ],
@@ -409,59 +388,35 @@ def test_a_dict_that_lacks_keys_gets_them_when_it_is_recorded_into() -> None:
 def test_any_text_is_one_line(first: str, second: str) -> None:
     memory = new_agent_memory()
     card = {"mistake_type": second, "lesson": first, "evidence": second}
-    data = {
-        "task_id": "t",
-        "score": 0.1,
-        "trajectory_summary": first,
-        "mistakes": [first, second],
-        "mistake_cards": [card],
-    }
+    data = {"task_id": "t", "score": 0.1, "trajectory_summary": first}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SkippedWarning)
+        data |= {"mistakes": [first, second], "mistake_cards": [card]}
         record_episode(memory, data)
     lines = build_memory_context(memory, "t").split("\n")
     assert all(line.isprintable() and line.splitlines() in ([line], []) for line in lines)
-    items, headings = 0, []
-    for line in lines:
-        items += line.startswith("  - ")
-        headings += [] if not line or line.startswith("  - ") else [line.partition(":")[0]]
+    items = sum(line.startswith("  - ") for line in lines)
+    texts = [line for line in lines if line and not line.startswith("  - ")]
+    headings = [line.partition(":")[0] for line in texts]
     assert headings[0] == "## MEMORY FROM PAST EPISODES"
-    known = [
-        "Rules for t",
-        "Mistakes to avoid",
-        "Structured mistake cards",
-        "Recent t episodes",
-        "Your mean score on t",
-    ]
+    known = ["Rules for t", "Mistakes to avoid", "Structured mistake cards"]
+    known += ["Recent t episodes", "Your mean score on t"]
     assert headings[1:] == [heading for heading in known if heading in headings]
-    assert (
-        items
-        == len(memory["task_rules"]["t"])
-        + len(memory["mistakes"])
-        + len(memory["mistake_cards"])
-        + 1
-    )
+    shown = (memory["task_rules"]["t"], memory["mistakes"], memory["mistake_cards"])
+    assert items == sum(map(len, shown)) + 1
     assert len(lines) == 1 + 2 * len(headings[1:]) + items
 
 
 @each(
     "text",
     [
-        "1. Did this",
-        "- and  that",
-        "# of tries: 3",
-        "Straße → 日本語 “x” … ok",
-        "a > b",
-        "`code`",
+        "1. Did this", "- and  that", "# of tries: 3", "Straße → 日本語 “x” … ok", "a > b", "`code`",
         "x" * 1900,
     ],
-)
+)  # fmt: skip
 def test_ordinary_text_stays_as_it_is(text: str) -> None:
-    memory = record_episode(
-        new_agent_memory(),
-        {"task_id": "t", "score": 0.1, "mistakes": [text], "trajectory_summary": text},
-    )
-    shown = build_memory_context(memory, "t").split("\n")
+    data = {"task_id": "t", "score": 0.1, "mistakes": [text], "trajectory_summary": text}
+    shown = build_memory_context(record_episode(new_agent_memory(), data), "t").split("\n")
     assert f"  - AVOID: {text}" in shown
     assert f"  - [AVOID] {text}" in shown
     assert f"  - Score 0.10 in 0 steps: {text[:100]}" in shown
@@ -470,21 +425,10 @@ def test_ordinary_text_stays_as_it_is(text: str) -> None:
 # --- the drop-in ---
 
 
-def run(code: str, folder: Path, *options: str, path: str = "") -> subprocess.CompletedProcess[str]:
-    environment = {
-        "PYTHONPATH": f"{ROOT / 'drop_in'}{path}",
-        "PATH": "/usr/bin:/bin",
-        "HOME": str(folder),
-    }
-    return subprocess.run(
-        [sys.executable, *options, "-c", code],
-        cwd=folder,
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=120,
-    )
+def run(code: str, folder: Path, path: str = "") -> subprocess.CompletedProcess[str]:
+    environment = {"PYTHONPATH": f"{ROOT / 'drop_in'}{path}", "PATH": "/usr/bin:/bin"}
+    environment["HOME"] = str(folder)
+    return run_program(sys.executable, "-c", code, cwd=folder, env=environment, timeout=120)
 
 
 SCRIPT = f"""
@@ -502,18 +446,13 @@ assert memory_summary(load_agent_memory())["total_episodes"] == 1
 
 
 def test_scripts_that_import_training_memory_run(tmp_path: Path) -> None:
-    done = run(SCRIPT, tmp_path, "-W", "error")
-    assert done.returncode == 0, done.stderr
-    assert load_agent_memory(tmp_path / "outputs" / "agent_memory.json")["score_history"] == {
-        "root_cause_analysis": [0.82]
-    }
-
-
-def test_a_warning_points_at_the_line_of_the_caller(tmp_path: Path) -> None:
     done = run(SCRIPT + "record_episode(memory, {'score': float('nan')})", tmp_path)
-    assert done.returncode == 0
+    kept = load_agent_memory(tmp_path / "outputs" / "agent_memory.json")
+    assert kept["score_history"] == {"root_cause_analysis": [0.82]}
+    # a warning points at the line of the caller, and it is the only one
     assert done.stderr.startswith("<string>:")
     assert "SkippedWarning: left out of an episode: score: nan is not allowed" in done.stderr
+    assert done.stderr.count("Warning:") == 1
 
 
 def test_the_drop_in_takes_what_the_documents_code_takes(tmp_path: Path) -> None:
@@ -550,8 +489,7 @@ assert "it works" in build_memory_context(memory, "5", max_rules=2000, max_recen
 assert "it works" not in build_memory_context(memory, "5", max_rules=-1, max_recent=-1)
 assert "it works" in build_memory_context(memory, task_id="5", max_rules=2.0)
 """
-    done = run(code, tmp_path)
-    assert done.returncode == 0, done.stderr
+    run(code, tmp_path)
 
 
 def test_a_training_package_of_ones_own_keeps_its_other_modules(tmp_path: Path) -> None:
@@ -560,9 +498,5 @@ def test_a_training_package_of_ones_own_keeps_its_other_modules(tmp_path: Path) 
     (package / "__init__.py").write_text("")
     (package / "rewards.py").write_text("SCALE = 3")
     (package / "memory.py").write_text("raise SystemExit('the one that was replaced')")
-    done = run(
-        "import training.rewards, training.memory; print(training.rewards.SCALE)",
-        tmp_path,
-        path=f":{tmp_path}/project",
-    )
-    assert (done.returncode, done.stdout) == (0, "3\n"), done.stderr
+    code = "import training.rewards, training.memory; print(training.rewards.SCALE)"
+    assert run(code, tmp_path, path=f":{tmp_path}/project").stdout == "3\n"
