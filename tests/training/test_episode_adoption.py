@@ -23,6 +23,7 @@ from hardwon.errors import ConflictError, InvalidInputError, PlaceError
 from hardwon.records.kinds import Adopted
 from hardwon.training import functions as episode_door
 from hardwon.training.functions import adopt, export_agent_memory
+from hardwon.training.shape import MAX_EPISODES_STORED
 
 Dict = dict[str, Any]
 
@@ -518,7 +519,7 @@ def test_a_file_does_not_decide_what_is_good(
     assert line in text
     assert "last episode, score 0.80" in text or "last episode" not in text
     # no more of a log than a saved one has
-    assert memory.stats().records == 15 + limits.TRAINING_EPISODES_STORED
+    assert memory.stats().records == 15 + MAX_EPISODES_STORED
     with Memory(tmp_path / "copy", clock=memory.care.now, consolidate_every=0) as copy:
         copy.merge(memory, trust=True)
         assert states(copy, "t") == before
