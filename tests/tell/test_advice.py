@@ -285,6 +285,21 @@ def test_what_helped_elsewhere_is_told_where_something_ties_it_to_the_moment(
     assert memory.solutions(late, action="pip install torch", task="another") == []
 
 
+def test_what_starts_a_command_does_not_make_it_another(memory: Memory) -> None:
+    memory.record_trajectory(
+        "edit",
+        [step("vi", "vi: command not found", ok=False), step("apt install nvi", ok=True)],
+        1.0,
+    )
+    npm = [
+        step("sudo npm ci", "sudo: npm: command not found", ok=False),
+        step('sudo env "PATH=$PATH" npm ci', ok=True),
+    ]
+    memory.record_trajectory("build", npm, 1.0)
+    known = memory.solutions("sudo: vi: command not found", action="sudo vi", task="hosts")
+    assert known[0].action == "apt install nvi"
+
+
 def test_a_like_failure_is_answered_with_the_names_of_this_one(memory: Memory) -> None:
     for name in ("requests", "pandas"):
         missing = f"ModuleNotFoundError: No module named '{name}'"

@@ -56,8 +56,14 @@ def is_tied(lesson: Lesson, situation: Situation, named: set[str]) -> bool:
 
 
 def is_same_program(check: str, action: str) -> bool:
-    """Whether two command lines begin with the same program."""
-    return bool(action.split()) and check.split()[:1] == action.split()[:1]
+    """Whether two command lines begin with the same program, or with the same one that starts it."""
+    return not _list_first(check).isdisjoint(_list_first(action))
+
+
+def _list_first(line: str) -> set[str]:
+    """The program that a command line begins with, and what starts it, such as sudo."""
+    first = read_line(line)[:1]
+    return {name for command in first for name in (command.program, *command.started_by[:1])} - {""}
 
 
 def _split(text: str) -> set[str]:
