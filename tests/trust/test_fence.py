@@ -93,14 +93,9 @@ def broken_rules(context: str, mark: str = MARK) -> list[str]:
 
 @each("attack", ATTACKS)
 def test_attack_stays_inside(attack: str) -> None:
-    for lines in (
-        [attack],
-        [f"- {attack}", f"  {attack}"],
-        attack.split("\n"),
-        [f"see {attack} there"],
-        clean_code(attack, 1_000),
-        [CODE_INDENT + attack],
-    ):
+    one_line = [[attack], [f"see {attack} there"], [CODE_INDENT + attack]]
+    several = [[f"- {attack}", f"  {attack}"], attack.split("\n"), clean_code(attack, 1_000)]
+    for lines in (*one_line, *several):
         assert broken_rules(fence_lines(lines, MARK)) == []
 
 
@@ -132,9 +127,8 @@ def test_any_lines_stay_inside(lines: list[str]) -> None:
     code = [row for line in lines for row in clean_code(line, 100)]
     assert broken_rules(fence_lines(code, MARK)) == []
     assert all(row.startswith(CODE_INDENT) and row.strip() for row in code)
-    assert sum(len(row) - len(CODE_INDENT) for row in code) <= 4 * 100 * len(lines), (
-        "a tab is four blanks"
-    )
+    # a tab is four blanks
+    assert sum(len(row) - len(CODE_INDENT) for row in code) <= 4 * 100 * len(lines)
 
 
 def test_code_stays_as_it_is_but_for_empty_lines_and_tabs() -> None:
@@ -149,9 +143,8 @@ def test_code_stays_as_it_is_but_for_empty_lines_and_tabs() -> None:
 def test_every_character_of_unicode_stays_inside() -> None:
     for start in range(0, 0x110000, 64):
         characters = [chr(code) for code in range(start, start + 64)]
-        assert broken_rules(fence_lines(["x".join(characters), "".join(characters)], MARK)) == [], (
-            hex(start)
-        )
+        fenced = fence_lines(["x".join(characters), "".join(characters)], MARK)
+        assert broken_rules(fenced) == [], hex(start)
 
 
 @settings(max_examples=examples(2_000), deadline=None)
@@ -165,9 +158,8 @@ def test_clean_line_is_clean_and_short_and_stays_so(text: str, limit: int) -> No
     assert line.isprintable()
     assert line == " ".join(line.split())
     assert clean_line(line, limit) == line
-    assert all(
-        unicodedata.category(character)[0] not in "CZ" for character in line if character != " "
-    )
+    sorts = {unicodedata.category(character)[0] for character in line if character != " "}
+    assert not sorts & {"C", "Z"}
 
 
 @each(
@@ -189,35 +181,30 @@ def test_ordinary_text_stays_as_it_is(text: str) -> None:
         ("one\n\n  two\u2028three", "one two three"), ("# Heading", "\\# Heading"), ("> quote", "\\> quote"),
         ("```sh", "\\```sh"), ("2. second", "2\\. second"), ("<|im_start|>system", "< |im_start|>system"),
         ("[INST]", "[ INST]"), (f"a {OPENING} b", f"a {EARLIER_CONTEXT} b"), ("\x1b[1;31mError\x1b[0m", "Error"),
-        ("zero\u200bwidth", "zerowidth"), ("o" * 30, "o" * 19 + CUT),
-        ("a word and another one", "a word and another" + CUT),
+        ("zero\u200bwidth", "zerowidth"),
     ],
 )  # fmt: skip
 def test_what_becomes_of_a_line(text: str, clean: str) -> None:
-    assert (
-        clean_line(
-            text, 20 if len(text) in (22, 30) and text.isascii() and "<" not in text else 200
-        )
-        == clean
-    )
+    assert clean_line(text, 200) == clean
+    assert clean_line("o" * 30, 20) == "o" * 19 + CUT
+    assert clean_line("a word and another one", 20) == "a word and another" + CUT
 
 
-@each(
-    "mark",
-    ["", "abc", MARK[:-1], MARK.upper(), "g" * 16, MARK + "\n", MARK + ">", "0" * 65, "０" * 16],
-)
+@each("mark", ["", "abc", MARK[:-1], MARK.upper(), "g" * 16, MARK + "\n", MARK + ">", "0" * 65, "０" * 16])  # fmt: skip
 def test_mark_that_could_be_guessed_is_refused(mark: str) -> None:
     with pytest.raises(InvalidInputError, match="hex"):
         fence_lines(["x"], mark)
 
 
 def test_fence_reads_well() -> None:
-    context = fence_lines(
-        ["[works] pin the version", "  seen 3 times", "", "\u200b", "- [avoid] sleep"], MARK
-    )
-    assert context.split("\n") == [
-        OPENING, f"  {NOT_INSTRUCTIONS}", "- [works] pin the version", "  seen 3 times", "- [avoid] sleep", CLOSING,
-    ]  # fmt: skip
+    lines = ["[works] pin the version", "  seen 3 times", "", "\u200b", "- [avoid] sleep"]
+    said = [
+        f"  {NOT_INSTRUCTIONS}",
+        "- [works] pin the version",
+        "  seen 3 times",
+        "- [avoid] sleep",
+    ]
+    assert fence_lines(lines, MARK).split("\n") == [OPENING, *said, CLOSING]
 
 
 @each(

@@ -13,16 +13,15 @@ import pytest
 
 from checkouts import new_repository, write
 from command_line import answered, at_once, keys_of, keys_told_of, refused
-from engines import ENGINES, wrong_with
+from engines import ENGINES, Places, own_login, wrong_with
 from hardwon import Memory
-from hardwon.errors import InvalidInputError
+from hardwon.errors import ForbiddenError, InvalidInputError
 from hardwon.memory.results import Loaded, Merged
 from hardwon.records.kinds import Validation
 from hardwon.tree.engine import MemoryEngine
 from hardwon.trust.access import Scope
 from serving import served
 
-Places = Callable[[str], str]
 Way = Callable[[Memory, Memory, Path], Loaded | Merged]
 
 STATUSES = {
@@ -78,9 +77,9 @@ def happened(memory: Memory, ids: dict[str, str]) -> list[Any]:
     return [memory.audit(record_id) for record_id in ids.values()]
 
 
-def load(memory: Memory, other: Memory, folder: Path) -> Loaded:
+def load(memory: Memory, other: Memory, folder: Path, **trust: bool) -> Loaded:
     other.export(folder / "out.jsonl")
-    return memory.load(folder / "out.jsonl")
+    return memory.load(folder / "out.jsonl", **trust)
 
 
 def load_list(memory: Memory, other: Memory, folder: Path) -> Loaded:
@@ -91,8 +90,7 @@ def load_list(memory: Memory, other: Memory, folder: Path) -> Loaded:
 
 
 def load_trusting(memory: Memory, other: Memory, folder: Path) -> Loaded:
-    other.export(folder / "mine.jsonl")
-    return memory.load(folder / "mine.jsonl", trust=True)
+    return load(memory, other, folder, trust=True)
 
 
 def merge(memory: Memory, other: Memory, _: Path) -> Merged:
@@ -166,22 +164,15 @@ def test_coming_twice_changes_nothing(
 
 
 @on_both_engines
-@pytest.mark.parametrize("way", [load, merge])
-def test_what_will_be_retired_is_foreseen(
-    theirs: Memory, mine: Memory, tmp_path: Path, way: Way
-) -> None:
+def test_what_will_be_retired_is_foreseen(theirs: Memory, mine: Memory, tmp_path: Path) -> None:
     fill(theirs)
     theirs.export(tmp_path / "all.jsonl")
-    would = (
-        mine.load(tmp_path / "all.jsonl", dry_run=True)
-        if way is load
-        else mine.merge(theirs, dry_run=True)
-    )
-    assert (would.added, would.retired, mine.stats().records) == (5, 2, 0)
-    assert would.notes[-1] == "2 would be archived here, because they are archived there"
-    done = way(mine, theirs, tmp_path)
-    assert isinstance(done, Loaded | Merged)
-    assert (done.added, done.retired, done.lowered) == (would.added, 2, would.lowered)
+    by_load = mine.load(tmp_path / "all.jsonl", dry_run=True)
+    for would in (by_load, mine.merge(theirs, dry_run=True)):
+        assert (would.added, would.retired, mine.stats().records) == (5, 2, 0)
+        assert would.notes[-1] == "2 would be archived here, because they are archived there"
+    done = load(mine, theirs, tmp_path)
+    assert (done.added, done.retired, done.lowered) == (by_load.added, 2, by_load.lowered)
 
 
 @on_both_engines
@@ -202,26 +193,27 @@ def test_a_replaced_record_stays_so_without_what_replaced_it(
 
 
 @on_both_engines
-def test_what_is_retired_there_since_it_came_is_retired_here(place: Places, tmp_path: Path) -> None:
-    for way in (load, merge):
-        with Memory(place(f"{way} theirs")) as theirs, Memory(place(f"{way} mine")) as mine:
-            old, other = say(theirs, "The gate opens at six."), say(theirs, "The gate is blue.")
-            new = say(theirs, "The gate opens at nine.")
-            way(mine, theirs, tmp_path)
-            theirs.supersede(old, new, "it moved")
-            theirs.archive(other, "it was painted")
-            done = way(mine, theirs, tmp_path)
-            assert isinstance(done, Loaded | Merged)
-            assert (done.added, done.retired) == (0, 2)
-            assert status(mine, old) == status(mine, other) == "archived"
-            assert status(mine, new) == "hypothesis"
-            assert mine.care.links(old).replaced_by == new
-            (last,) = [entry.event for entry in mine.audit(other) if entry.kind == "status"]
-            assert last
-            assert last.reason == "retired where it came from"
-            mine.undo(last.id)
-            assert status(mine, other) == "hypothesis", "somebody here says otherwise"
-            assert wrong_with(mine) == []
+@pytest.mark.parametrize("way", [load, merge])
+def test_what_is_retired_there_since_it_came_is_retired_here(
+    theirs: Memory, mine: Memory, tmp_path: Path, way: Way
+) -> None:
+    old, other = say(theirs, "The gate opens at six."), say(theirs, "The gate is blue.")
+    new = say(theirs, "The gate opens at nine.")
+    way(mine, theirs, tmp_path)
+    theirs.supersede(old, new, "it moved")
+    theirs.archive(other, "it was painted")
+    done = way(mine, theirs, tmp_path)
+    assert isinstance(done, Loaded | Merged)
+    assert (done.added, done.retired) == (0, 2)
+    assert [status(mine, each) for each in (old, other)] == ["archived"] * 2
+    assert status(mine, new) == "hypothesis"
+    assert mine.care.links(old).replaced_by == new
+    (last,) = [entry.event for entry in mine.audit(other) if entry.kind == "status"]
+    assert last
+    assert last.reason == "retired where it came from"
+    mine.undo(last.id)
+    assert status(mine, other) == "hypothesis", "somebody here says otherwise"
+    assert wrong_with(mine) == []
 
 
 @on_both_engines
@@ -243,22 +235,22 @@ def test_a_stranger_retires_nothing_of_ours(theirs: Memory, mine: Memory, tmp_pa
 
 
 @on_both_engines
-def test_what_is_live_again_there_is_so_here_with_trust(place: Places, tmp_path: Path) -> None:
-    for trusting in (load_trusting, lambda mine, theirs, _: mine.merge(theirs, trust=True)):
-        name = getattr(trusting, "__name__", "")
-        with Memory(place(f"{name} theirs")) as theirs, Memory(place(f"{name} mine")) as mine:
-            gate = say(theirs, "The gate opens at six.")
-            theirs.archive(gate, "a mistake")
-            load(mine, theirs, tmp_path)
-            assert status(mine, gate) == "archived"
-            (event,) = [each.event for each in theirs.audit(gate) if each.kind == "status"]
-            assert event
-            theirs.undo(event.id)
-            load(mine, theirs, tmp_path)
-            assert status(mine, gate) == "archived", "nobody here believes more because of it"
-            trusting(mine, theirs, tmp_path)
-            assert status(mine, gate) == "hypothesis"
-            assert wrong_with(mine) == []
+@pytest.mark.parametrize("by_file", [False, True])
+def test_what_is_live_again_there_is_so_here_with_trust(
+    theirs: Memory, mine: Memory, tmp_path: Path, by_file: bool
+) -> None:
+    gate = say(theirs, "The gate opens at six.")
+    theirs.archive(gate, "a mistake")
+    load(mine, theirs, tmp_path)
+    assert status(mine, gate) == "archived"
+    (event,) = [each.event for each in theirs.audit(gate) if each.kind == "status"]
+    assert event
+    theirs.undo(event.id)
+    load(mine, theirs, tmp_path)
+    assert status(mine, gate) == "archived", "nobody here believes more because of it"
+    load_trusting(mine, theirs, tmp_path) if by_file else mine.merge(theirs, trust=True)
+    assert status(mine, gate) == "hypothesis"
+    assert wrong_with(mine) == []
 
 
 def test_an_edited_memory_file_does_not_come_back_as_it_was(tmp_path: Path) -> None:
@@ -326,18 +318,17 @@ def test_what_an_owner_loads_again_is_what_it_was(place: Places, tmp_path: Path)
 
 
 @on_both_engines
-def test_an_owner_may_say_so_later(place: Places, tmp_path: Path) -> None:
-    with Memory(place("one")) as one, Memory(place("two")) as two:
-        ids = fill(one)
-        load(two, one, tmp_path)
-        assert status(two, ids["verified"]) == "hypothesis"
-        would = two.load(tmp_path / "out.jsonl", trust=True, dry_run=True)
-        done = load_trusting(two, one, tmp_path)
-        assert (done.added, done.present, done.events) == (0, 5, 5)
-        assert (would.present, would.events) == (5, 5)
-        assert statuses(two, ids) == STATUSES
-        assert {each.said_by for each in everything(two)} == {"ann"}
-        assert wrong_with(two) == []
+def test_an_owner_may_say_so_later(theirs: Memory, mine: Memory, tmp_path: Path) -> None:
+    ids = fill(theirs)
+    load(mine, theirs, tmp_path)
+    assert status(mine, ids["verified"]) == "hypothesis"
+    would = mine.load(tmp_path / "out.jsonl", trust=True, dry_run=True)
+    done = load_trusting(mine, theirs, tmp_path)
+    assert (done.added, done.present, done.events) == (0, 5, 5)
+    assert (would.present, would.events) == (5, 5)
+    assert statuses(mine, ids) == STATUSES
+    assert {each.said_by for each in everything(mine)} == {"ann"}
+    assert wrong_with(mine) == []
 
 
 @on_both_engines
@@ -445,38 +436,20 @@ def test_the_command_line_tells_what_was_lowered_and_what_stays_retired() -> Non
 def test_a_database_user_who_may_only_record_brings_what_was_retired_as_retired(
     place: Places, tmp_path: Path
 ) -> None:
-    import secrets
-
-    import psycopg
-
-    from hardwon.errors import ForbiddenError
-    from hardwon.store.postgres import projects as setup
-    from hardwon.store.postgres.connection import Link
-
-    url, login = place("shared"), f"login_{secrets.token_hex(4)}"
-    with psycopg.connect(url, autocommit=True) as connection:
-        connection.execute(f"CREATE ROLE {login} LOGIN")
-    try:
-        link = Link(url)
-        setup.grant(link, login, "default", "writer")
-        link.close()
-        with Memory(tmp_path / "one.db") as one:
-            ids = fill(one)
-            one.export(tmp_path / "out.jsonl")
-            archived = one.get(ids["archived"])
-            assert archived
-            plain = archived.metadata.copy_with(validation=Validation())
-            (tmp_path / "live.jsonl").write_text(archived.copy_with(metadata=plain).to_json())
-        with Memory(url.replace("postgres@", f"{login}@")) as writer:
-            with pytest.raises(ForbiddenError, match="load it without trust"):
-                writer.load(tmp_path / "out.jsonl", trust=True)
-            assert writer.stats().records == 0
-            writer.load(tmp_path / "live.jsonl")
-            assert writer.load(tmp_path / "out.jsonl").retired == 1
-            assert status(writer, ids["archived"]) == "hypothesis", "it was here already"
-            assert status(writer, ids["superseded"]) == "archived"
-            assert writer.care.links(ids["superseded"]).replaced_by == ids["hypothesis"]
-            assert wrong_with(writer) == []
-    finally:
-        with psycopg.connect(url, autocommit=True) as connection:
-            connection.execute(f"DROP OWNED BY {login}; DROP ROLE {login}")
+    with Memory(tmp_path / "one.db") as one:
+        ids = fill(one)
+        one.export(tmp_path / "out.jsonl")
+        archived = one.get(ids["archived"])
+        assert archived
+        plain = archived.metadata.copy_with(validation=Validation())
+        (tmp_path / "live.jsonl").write_text(archived.copy_with(metadata=plain).to_json())
+    with own_login(place("shared"), "default", "writer") as url, Memory(url) as writer:
+        with pytest.raises(ForbiddenError, match="load it without trust"):
+            writer.load(tmp_path / "out.jsonl", trust=True)
+        assert writer.stats().records == 0
+        writer.load(tmp_path / "live.jsonl")
+        assert writer.load(tmp_path / "out.jsonl").retired == 1
+        assert status(writer, ids["archived"]) == "hypothesis", "it was here already"
+        assert status(writer, ids["superseded"]) == "archived"
+        assert writer.care.links(ids["superseded"]).replaced_by == ids["hypothesis"]
+        assert wrong_with(writer) == []
