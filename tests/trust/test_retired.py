@@ -77,9 +77,9 @@ def happened(memory: Memory, ids: dict[str, str]) -> list[Any]:
     return [memory.audit(record_id) for record_id in ids.values()]
 
 
-def load(memory: Memory, other: Memory, folder: Path, **trust: bool) -> Loaded:
+def load(memory: Memory, other: Memory, folder: Path, trust: bool = False) -> Loaded:
     other.export(folder / "out.jsonl")
-    return memory.load(folder / "out.jsonl", **trust)
+    return memory.load(folder / "out.jsonl", trust=trust)
 
 
 def load_list(memory: Memory, other: Memory, folder: Path) -> Loaded:
