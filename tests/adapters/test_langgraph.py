@@ -7,18 +7,15 @@ from __future__ import annotations
 import asyncio
 import json
 import random
-import secrets
 import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
 from typing import Annotated, Any, TypedDict
 
-import psycopg
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -41,17 +38,17 @@ from langgraph.store.memory import InMemoryStore
 
 from cases import each, examples
 from clocks import Clock
-from engines import everything_in, wrong_with
+from engines import everything_in, own_login, wrong_with
 from hardwon import Experience, Memory, limits
 from hardwon.adapters.langgraph import HardwonStore, with_memory
 from hardwon.errors import ForbiddenError, InvalidInputError
 from hardwon.records.fields import new_id
-from hardwon.store.postgres import projects as setup
-from hardwon.store.postgres.connection import Link
 from hardwon.store.postgres.schema import WRITER
 from hardwon.surfaces.gate import Ask, Gate
 from hardwon.trust.access import Caller
+from short import run_program
 
+Namespace = tuple[str, ...]
 BOTH = pytest.mark.engines("sqlite", "postgres")
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
@@ -81,11 +78,10 @@ def standing(memory: Memory) -> int:
 
 
 def answering(
-    store: HardwonStore, query: str, prefix: tuple[str, ...] = (), **narrowed: Any
+    store: HardwonStore, query: str, prefix: Namespace = (), **narrowed: Any
 ) -> list[str]:
-    return [
-        item.key for item in store.search(prefix, query=query, **narrowed) if item.score is not None
-    ]
+    found = store.search(prefix, query=query, **narrowed)
+    return [item.key for item in found if item.score is not None]
 
 
 # --- what every store does ---
@@ -183,37 +179,38 @@ def random_operations(seed: int) -> Iterator[Callable[[Any], object]]:
     chance = random.Random(seed)
     labels = ("a", "b", "c d", "ü", "*", 'quote"d')
 
-    def namespace() -> tuple[str, ...]:
-        return tuple(chance.choice(labels) for _ in range(chance.randint(1, 3)))
+    def put(p: Namespace, k: str, v: dict[str, Any]) -> Callable[[Any], object]:
+        return lambda store: store.put(p, k, v)
+
+    def get(p: Namespace, k: str) -> Callable[[Any], object]:
+        return lambda store: (found := store.get(p, k)) and found.value
+
+    def search(p: Namespace, condition: dict[str, Any]) -> Callable[[Any], object]:
+        return lambda store: sorted(
+            (item.namespace, item.key, str(item.value))
+            for item in store.search(p, filter=condition, limit=1_000)
+        )
+
+    def namespaces(**asked: Any) -> Callable[[Any], object]:
+        return lambda store: store.list_namespaces(**asked)
+
+    def delete(p: Namespace, k: str) -> Callable[[Any], object]:
+        return lambda store: store.delete(p, k)
 
     for number in range(60):
-        place, key = namespace(), f"k{chance.randint(0, 3)}"
-        value = {
-            "n": chance.randint(0, 3),
-            "text": chance.choice(("red", "blue")),
-            "number": number,
-        }
+        place = tuple(chance.choice(labels) for _ in range(chance.randint(1, 3)))
+        key, color = f"k{chance.randint(0, 3)}", chance.choice(("red", "blue"))
+        value = {"n": chance.randint(0, 3), "text": color, "number": number}
         condition = chance.choice(
             ({}, {"n": chance.randint(0, 3)}, {"n": {"$gt": 1}}, {"text": "red", "n": {"$ne": 2}})
         )
         shape = tuple(chance.choice((*labels, "*")) for _ in range(chance.randint(1, 2)))
         deep = chance.choice((None, 1, 2))
-        yield chance.choice(
-            (
-                lambda store, p=place, k=key, v=value: store.put(p, k, v),
-                lambda store, p=place, k=key, v=value: store.put(p, k, v),
-                lambda store, p=place, k=key: store.delete(p, k),
-                lambda store, p=place, k=key: (found := store.get(p, k)) and found.value,
-                lambda store, p=place[:1], c=condition: sorted(
-                    (item.namespace, item.key, str(item.value))
-                    for item in store.search(p, filter=c, limit=1_000)
-                ),
-                lambda store, s=shape, d=deep: store.list_namespaces(prefix=s, max_depth=d),
-                lambda store, s=shape, d=deep: store.list_namespaces(
-                    suffix=s, max_depth=d, limit=2, offset=1
-                ),
-            )
-        )
+        puts = [put(place, key, value)] * 2
+        lists = [namespaces(prefix=shape, max_depth=deep)]
+        lists += [namespaces(suffix=shape, max_depth=deep, limit=2, offset=1)]
+        reads = [delete(place, key), get(place, key), search(place[:1], condition)]
+        yield chance.choice([*puts, *reads, *lists])
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -229,14 +226,12 @@ def test_it_answers_as_langgraphs_own_store_does(store: HardwonStore, seed: int)
 
 @pytest.mark.parametrize("namespace", [(), ("",), ("a.b",), ("a\0b",), (1,)], ids=str)
 def test_wrong_namespaces_are_refused_also_past_the_methods(
-    store: HardwonStore, namespace: tuple[str, ...]
+    store: HardwonStore, namespace: Namespace
 ) -> None:
     with pytest.raises(InvalidNamespaceError):
         store.put(namespace, "k", {"v": 1})
-    with pytest.raises(InvalidNamespaceError):
-        store.batch([PutOp(namespace, "k", {"v": 1})])
     questions: list[Op] = [GetOp(namespace, "k"), SearchOp(namespace)] if namespace else []
-    for op in questions:
+    for op in (PutOp(namespace, "k", {"v": 1}), *questions):
         with pytest.raises(InvalidNamespaceError):
             store.batch([op])
     store.put(("a",), "k", {"v": 1})
@@ -254,54 +249,38 @@ def test_nothing_expires_and_a_ttl_is_refused(store: HardwonStore) -> None:
     assert store.get(("a",), "k", refresh_ttl=True) is not None
 
 
-@pytest.mark.parametrize(
-    ("key", "value"),
-    [
-        ("k" * 300, {"v": 1}),
-        ("two\nlines", {"v": 1}),
-        ("", {"v": 1}),
-        ("k", {"v": float("nan")}),
-        ("k", {"v": "a\0b"}),
-        ("k", {"v": 2**70}),
-        ("k", {"v": "x" * (limits.TEXT_CHARS_MAX + 1)}),
-        ("k", ["no", "object"]),
-        ("ghp_" + "a1B2" * 9, {"v": 1}),
-    ],
-    ids=lambda each: str(each)[:20],
-)
-def test_what_cannot_be_kept_is_refused_with_a_reason(
-    store: HardwonStore, key: str, value: Any
-) -> None:
+@pytest.mark.parametrize("key", ["k" * 300, "two\nlines", "", "ghp_" + "a1B2" * 9])
+def test_a_key_that_cannot_be_kept_is_refused_with_a_reason(store: HardwonStore, key: str) -> None:
     with pytest.raises(InvalidInputError) as refused:
-        store.put(("a",), key, value)
+        store.put(("a",), key, {"v": 1})
     assert "ghp_" not in str(refused.value)
     assert store.search(()) == []
 
 
+LONG = "x" * (limits.TEXT_CHARS_MAX + 1)
+
+
+@pytest.mark.parametrize("value", [float("nan"), "a\0b", 2**70, LONG], ids=lambda it: str(it)[:9])
+def test_a_value_that_cannot_be_kept_is_refused(store: HardwonStore, value: Any) -> None:
+    for whole in ({"v": value}, ["no", "object"]):
+        with pytest.raises(InvalidInputError):
+            store.put(("a",), "k", whole)  # type: ignore[arg-type]
+    assert store.search(()) == []
+
+
+SHOWN = st.characters(exclude_categories=("C", "Zl", "Zp"))
+NUMBERS = st.none() | st.booleans() | st.integers(-(2**60), 2**60)
+VALUES: st.SearchStrategy[Any] = st.recursive(
+    NUMBERS | st.floats(allow_nan=False, allow_infinity=False),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from("abc"), inner),
+    max_leaves=8,
+)
+
+
 @given(
-    key=st.text(
-        st.characters(exclude_categories=("C", "Zl", "Zp")), min_size=1, max_size=40
-    ).filter(str.strip),
-    label=st.text(
-        st.characters(exclude_categories=("C", "Zl", "Zp"), exclude_characters="."),
-        min_size=1,
-        max_size=20,
-    ),
-    value=st.dictionaries(
-        st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=1, max_size=5),
-        st.recursive(
-            st.none()
-            | st.booleans()
-            | st.integers(-(2**60), 2**60)
-            | st.floats(allow_nan=False, allow_infinity=False),
-            lambda below: (
-                st.lists(below, max_size=3)
-                | st.dictionaries(st.sampled_from("abc"), below, max_size=3)
-            ),
-            max_leaves=8,
-        ),
-        max_size=4,
-    ),
+    key=st.text(SHOWN, min_size=1, max_size=40).filter(str.strip),
+    label=st.text(SHOWN, min_size=1, max_size=20).filter(lambda text: "." not in text),
+    value=st.dictionaries(st.text(SHOWN, min_size=1, max_size=5), VALUES, max_size=4),
 )
 @settings(max_examples=examples(80))
 def test_what_is_put_comes_back(
@@ -319,36 +298,30 @@ def test_what_is_put_comes_back(
 
 @BOTH
 def test_a_query_finds_the_items_that_answer_it(store: HardwonStore) -> None:
-    store.put(("u", "ann"), "food", {"text": "Ann is allergic to peanuts"})
-    store.put(("u", "ann"), "pet", {"text": "Ann has a dog called Rex", "kind": "pet"})
-    store.put(("u", "bob"), "pet", {"text": "Bob has a dog as well", "kind": "pet"})
-    store.put(("u", "bob"), "secret", {"text": "Bob hides a dog biscuit"}, index=False)
-    store.put(
-        ("u", "bob"), "part", {"title": "about a parrot", "body": "and a dog"}, index=["title"]
-    )
+    ann, bob = ("u", "ann"), ("u", "bob")
+    rex, as_well = "Ann has a dog called Rex", "Bob has a dog as well"
+    store.put(ann, "food", {"text": "Ann is allergic to peanuts"})
+    store.put(ann, "pet", {"text": rex, "kind": "pet"})
+    store.put(bob, "pet", {"text": as_well, "kind": "pet"})
+    store.put(bob, "secret", {"text": "Bob hides a dog biscuit"}, index=False)
+    store.put(bob, "part", {"title": "about a parrot", "body": "and a dog"}, index=["title"])
     found = store.search(("u",), query="what is the dog called?")
-    assert [item.value.get("text") for item in found[:2]] == [
-        "Ann has a dog called Rex",
-        "Bob has a dog as well",
-    ]
-    assert found[0].score is not None
-    assert found[1].score is not None
-    assert found[0].score > found[1].score > 0
+    assert [item.value.get("text") for item in found[:2]] == [rex, as_well]
+    first, second, *rest = (item.score for item in found)
+    assert first is not None
+    assert second is not None
+    assert first > second > 0
     # As in LangGraph's own stores, a query puts in order: what does not answer it comes last, and
     # has no score.
-    assert [(item.key, item.score) for item in found[2:]] == [
-        ("part", None),
-        ("secret", None),
-        ("food", None),
-    ]
-    assert answering(store, "peanuts", ("u", "ann")) == ["food"]
-    assert answering(store, "dog", ("u", "bob"), filter={"kind": "pet"}) == ["pet"]
+    assert (keys(found[2:]), rest) == (["part", "secret", "food"], [None] * 3)
+    assert answering(store, "peanuts", ann) == ["food"]
+    assert answering(store, "dog", bob, filter={"kind": "pet"}) == ["pet"]
     assert answering(store, "dog called", limit=1, offset=1) == ["pet"]
     assert answering(store, "parrot") == ["part"]
     assert answering(store, "volcano") == []
     assert len(store.search(("u",), query="volcano", limit=3, offset=1)) == 3
-    store.put(("u", "ann"), "pet", {"text": "Ann has a cat by now"})
-    assert [item.namespace for item in store.search(("u",), query="dog", limit=1)] == [("u", "bob")]
+    store.put(ann, "pet", {"text": "Ann has a cat by now"})
+    assert [item.namespace for item in store.search(("u",), query="dog", limit=1)] == [bob]
     assert answering(store, "dog") == ["pet"]
     with pytest.raises(InvalidInputError, match="with a query"):
         store.search((), query="dog", limit=limits.SHOWN_MAX + 1)
@@ -356,11 +329,8 @@ def test_a_query_finds_the_items_that_answer_it(store: HardwonStore) -> None:
 
 def test_the_fields_of_a_store_say_what_a_query_looks_at(memory: Memory) -> None:
     store = HardwonStore(memory, fields=["title", "parts[*].text"])
-    store.put(
-        ("d",),
-        "1",
-        {"title": "alpha", "body": "omega", "parts": [{"text": "beta"}, {"text": "gamma"}]},
-    )
+    parts = [{"text": "beta"}, {"text": "gamma"}]
+    store.put(("d",), "1", {"title": "alpha", "body": "omega", "parts": parts})
     assert answering(store, "gamma") == answering(store, "alpha") == ["1"]
     assert answering(store, "omega") == []
     store.put(("d",), "2", {"title": "delta", "body": "omega"}, index=["$"])
@@ -368,11 +338,8 @@ def test_the_fields_of_a_store_say_what_a_query_looks_at(memory: Memory) -> None
 
 
 def test_a_query_goes_past_items_that_the_filter_leaves_out(store: HardwonStore) -> None:
-    many = [
-        PutOp(("d",), f"k{number}", {"text": "rain in spring", "n": number})
-        for number in range(150)
-    ]
-    store.batch(many)
+    texts = ({"text": "rain in spring", "n": number} for number in range(150))
+    store.batch([PutOp(("d",), f"k{text['n']}", text) for text in texts])
     assert keys(store.search((), query="spring rain", filter={"n": 7})) == ["k7"]
 
 
@@ -387,10 +354,8 @@ def test_what_is_put_again_stays_in_the_log_and_what_is_deleted_does_not(
     store.put(("a",), "k", {"text": "the harbour opens at six"})
     store.put(("a",), "k", {"text": "the harbour opens at seven"})
     new, old = memory.browse()
-    assert (new.metadata.validation.status, old.metadata.validation.status) == (
-        "hypothesis",
-        "archived",
-    )
+    statuses = [record.metadata.validation.status for record in (new, old)]
+    assert statuses == ["hypothesis", "archived"]
     assert memory.care.links(old.id).replaced_by == new.id
     assert [event.event.by for event in memory.audit(old.id) if event.event] == ["langgraph"]
     assert [hit.record.id for hit in memory.recall("when does the harbour open")] == [new.id]
@@ -400,14 +365,8 @@ def test_what_is_put_again_stays_in_the_log_and_what_is_deleted_does_not(
     assert wrong_with(memory) == []
 
 
-def test_who_may_only_record_puts_and_reads_the_newest_and_does_not_delete(database: str) -> None:
-    login = f"writer_{secrets.token_hex(4)}"
-    with psycopg.connect(database, autocommit=True) as connection:
-        connection.execute(f'CREATE ROLE "{login}" LOGIN'.encode())
-    with closing(Link(database)) as link:
-        setup.initialise(link, ["default"])
-        setup.grant(link, login, "default", WRITER)
-    with Memory(database.replace("postgres@", f"{login}@")) as memory:
+def test_who_may_only_record_puts_and_reads_the_newest_and_does_not_delete(url: str) -> None:
+    with own_login(url, "default", WRITER) as login, Memory(login) as memory:
         store = HardwonStore(memory)
         store.put(("a",), "k", {"text": "the harbour opens at six"})
         store.put(("a",), "k", {"text": "the harbour opens at seven"})
@@ -418,14 +377,10 @@ def test_who_may_only_record_puts_and_reads_the_newest_and_does_not_delete(datab
         with pytest.raises(ForbiddenError):
             store.delete(("a",), "k")
         assert store.get(("a",), "k") == found
-    with Memory(database) as memory:
-        store = HardwonStore(memory)
-        store.put(("a",), "k", {"text": "the harbour is closed"})
-        assert [record.metadata.validation.status for record in memory.browse()] == [
-            "hypothesis",
-            "archived",
-            "archived",
-        ]
+    with Memory(url) as memory:
+        HardwonStore(memory).put(("a",), "k", {"text": "the harbour is closed"})
+        statuses = [record.metadata.validation.status for record in memory.browse()]
+        assert statuses == ["hypothesis", "archived", "archived"]
 
 
 @BOTH
@@ -444,16 +399,11 @@ def test_what_somebody_archived_or_rolled_back_is_not_in_the_store(memory: Memor
 
 def test_secrets_do_not_reach_the_store(store: HardwonStore) -> None:
     token = "ghp_" + "a1B2" * 9
-    store.put(
-        ("a",),
-        "k",
-        {"note": f"push with {token}", "password": "hunter2-hunter2", "cut": "x " * 15_000 + token},
-    )
-    found = store.get(("a",), "k")
-    assert found is not None
-    assert found.value["note"] == "push with [REDACTED:github-token]"
-    assert found.value["password"] == "[REDACTED:password]"
-    assert token.encode() not in everything_in(store.memory)
+    note, cut = f"push with {token}", "x " * 15_000 + token
+    store.put(("a",), "k", {"note": note, "password": "hunter2-hunter2", "cut": cut})
+    found = value_of(store, ("a",), "k")
+    assert found["note"] == "push with [REDACTED:github-token]"
+    assert found["password"] == "[REDACTED:password]"
     assert token[:20].encode() not in everything_in(store.memory)
 
 
@@ -628,16 +578,11 @@ def test_an_asynchronous_graph_puts_from_many_runs_at_once(store: HardwonStore) 
 
 def test_what_was_learned_stands_before_the_question(memory: Memory) -> None:
     memory.remember("Deploying on Friday broke billing", "failure", "file_operation")
-    system, earlier, question = (
-        SystemMessage("You deploy."),
-        AIMessage("Hello."),
-        HumanMessage("Shall we deploy on Friday?"),
-    )
-    given: list[Any] = [system, HumanMessage("Hi."), earlier, question]
-    told = with_memory(memory, given)
-    assert [type(message) for message in told] == [
-        SystemMessage, HumanMessage, AIMessage, HumanMessage, HumanMessage,
-    ]  # fmt: skip
+    question = HumanMessage("Shall we deploy on Friday?")
+    given: list[Any] = [SystemMessage("You deploy."), HumanMessage("Hi."), AIMessage("Hello.")]
+    told = with_memory(memory, [*given, question])
+    kinds = [SystemMessage, HumanMessage, AIMessage, HumanMessage, HumanMessage]
+    assert [type(message) for message in told] == kinds
     assert told[-1] == question
     said = str(told[-2].content)
     assert said.startswith("<hardwon-memory")
@@ -645,38 +590,18 @@ def test_what_was_learned_stands_before_the_question(memory: Memory) -> None:
     assert "Deploying on Friday broke billing" in said
     assert with_memory(memory, [("user", "volcanoes")]) == [HumanMessage("volcanoes")]
     assert with_memory(memory, [AIMessage("no question")]) == [AIMessage("no question")]
-    parts: list[Any] = [
-        HumanMessage(
-            [{"type": "text", "text": "deploy on Friday?"}, {"type": "image_url", "image_url": {}}]
-        )
-    ]
-    assert len(with_memory(memory, parts)) == 2
+    text = {"type": "text", "text": "deploy on Friday?"}
+    parts: list[Any] = [text, {"type": "image_url", "image_url": {}}]
+    assert len(with_memory(memory, [HumanMessage(parts)])) == 2
     with pytest.raises(InvalidInputError, match="budget_tokens"):
-        with_memory(memory, given, budget_tokens=0)
+        with_memory(memory, [question], budget_tokens=0)
 
 
 def test_the_example_runs() -> None:
-    done = subprocess.run(
-        [sys.executable, "-W", "error", str(EXAMPLES / "langgraph_agent.py")],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    done = run_program(sys.executable, "-W", "error", EXAMPLES / "langgraph_agent.py")
     assert "attempt 1: pip install -> It failed." in done.stdout
     assert "attempt 2: pip install --no-build-isolation -> It worked." in done.stdout
     assert "the store holds builds/numpy/last" in done.stdout
-
-
-def test_without_the_extra_the_error_says_what_to_install() -> None:
-    code = (
-        "import sys; sys.modules['langgraph.store.base'] = None\nimport hardwon\nassert not [name for name in "
-        "sys.modules if name.startswith(('langgraph.', 'langchain')) and name != 'langgraph.store.base']\nimport "
-        "hardwon.adapters.langgraph"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert done.returncode == 1
-    assert "MissingExtraError" in done.stderr
-    assert "pip install '.[langgraph]'" in done.stderr
 
 
 @each("wrong", ["folder", None, 1])
