@@ -14,6 +14,7 @@ _DOING_WORDS: Final = frozenset(
     """
     run build start stop up deploy publish release migrate upgrade apply plan rebase merge checkout switch restore
     stash clone fetch pull tag branch init create format fmt clean exec compose restart sync lock watch serve dev
+    install i ci require get
     """.split()
 )
 _MORE_PROGRAMS: Final = frozenset(

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from posixpath import join, normpath
 from typing import Final
 
 # A piece of a word. Quotes that nobody closes reach to the end.
@@ -21,7 +22,9 @@ _PIECE: Final = re.compile(
 _NESTING: Final = re.compile(r"""(?s)\\.|'[^']*'|[()]""")
 _SPACE: Final = re.compile(r"(?:[ \t\r]|\\\n)+|(?<![^\s;|&(])#[^\n]*")
 _OPERATOR: Final = re.compile(r"&&|\|\||\|&|;;|[;|&\n()]")
-_REDIRECT: Final = re.compile(r"(?P<from>\d*)(?P<sign>&>>?|<<<|<<-?|>>|>\||[<>]&|<>|[<>])(?!\()")
+_REDIRECT: Final = re.compile(
+    r"(?P<from>\d*)(?P<sign>&>>?|<<<|<<-?|>>|>\||[<>]&|<>|[<>])(?!\()[ \t]*+"
+)
 _SETTING: Final = re.compile(r"[A-Za-z_]\w*\+?=")
 _NOT_A_FILE: Final = re.compile(r"/dev/|&|\d+\Z|-\Z")
 
@@ -33,14 +36,10 @@ _LEADING_CD: Final = re.compile(
 # Words of the shell itself: what follows one of these is a command of its own.
 _OPENING: Final = frozenset("{ ! if then elif else while until do time".split())
 _CLOSING: Final = frozenset("} fi done esac in".split())
-# Programs that start another one, with how many words of theirs stand before it.
-_STARTERS: Final = {
-    **dict.fromkeys(
-        "sudo doas env time nohup exec command stdbuf xvfb-run npx pnpx bunx".split(), 0
-    ),
-    **dict.fromkeys("nice ionice setsid".split(), 0),
-    "timeout": 1,
-}
+# Programs that start another one.
+_STARTERS: Final = frozenset(
+    "sudo doas env time nohup exec command stdbuf xvfb-run npx pnpx bunx nice ionice setsid timeout".split()
+)
 _STARTERS_BY_RUN: Final = frozenset("uv poetry pipenv pdm hatch rye pixi conda coverage".split())
 # Of the starters: options that take the next word with them.
 _WITH_VALUE: Final = frozenset(
@@ -127,7 +126,7 @@ def _take_apart(line: str) -> list[tuple[_Open, str, str]]:
             if not (current.words or current.settings or current.writes):
                 current.start = at
         elif redirect := _REDIRECT.match(line, at):
-            target, at = _read_word(line, _skip_space(line, redirect.end()))
+            target, at = _read_word(line, redirect.end())
             if redirect["sign"] in ("<<", "<<-"):
                 documents.append((current, target, redirect["sign"] == "<<-"))
             else:
@@ -155,11 +154,6 @@ def _redirect(command: _Open, redirect: re.Match[str], target: str) -> None:
     if prints and target and not _NOT_A_FILE.match(target):
         command.writes.append(target)
         command.appends |= sign.endswith(">>")
-
-
-def _skip_space(line: str, at: int) -> int:
-    space = _SPACE.match(line, at)
-    return space.end() if space else at
 
 
 def _read_word(line: str, at: int) -> tuple[str, int]:
@@ -264,29 +258,18 @@ def _make(command: _Open, text: str, sign: str, folder: str) -> list[Command] | 
 def _count_starting(words: list[str]) -> int:
     """How many of the first words only start the program behind them."""
     name = words[0].rpartition("/")[2]
-    if name in _STARTERS:
-        own = _STARTERS[name]
-        at = 1
-    elif name in _STARTERS_BY_RUN and words[1:2] == ["run"]:
-        own, at = 0, 2
-    else:
+    if name not in _STARTERS and not (name in _STARTERS_BY_RUN and words[1:2] == ["run"]):
         return 0
+    at = 1 if name in _STARTERS else 2
     while at < len(words) and (words[at].startswith("-") or _SETTING.match(words[at])):
         at += 2 if words[at] in _WITH_VALUE else 1
-    at += own
+    at += name == "timeout"  # how long
     return at if at < len(words) else 0
 
 
 def _join(folder: str, to: str) -> str:
     """The folder after one more `cd`."""
-    if to.startswith(("/", "~")) or to == "-":
+    if to.startswith("~") or to == "-":
         return to
-    parts = [part for part in folder.split("/") if part] if not folder.startswith("/") else None
-    if parts is None:
-        return f"{folder.rstrip('/')}/{to}"
-    for part in to.split("/"):
-        if part == ".." and parts and parts[-1] != "..":
-            parts.pop()
-        elif part not in ("", "."):
-            parts.append(part)
-    return "/".join(parts)
+    path = normpath(join(folder, to))
+    return "" if path == "." else path

@@ -66,7 +66,6 @@ _SCRIPT: Final = re.compile(r"(?:python|pypy|node|ruby|perl|bash|sh|php|deno|bun
 _WRITING_CODE: Final = re.compile(
     r"""open\([^(),]{0,200}, *['"][wax]|\.(?:write|save|dump|to_\w+|mkdir|unlink|commit)\(|writeFile|remove\(|rmtree"""
 )
-_INSTALLING: Final = frozenset("install add i ci upgrade require get".split())
 _OVERWRITING: Final = frozenset("cp mv ln install".split())
 _IN_FILES: Final = frozenset("sed touch mkdir chmod chown tee patch truncate dos2unix".split())
 _REMOVING: Final = frozenset("rm rmdir unlink shred".split())
@@ -113,7 +112,7 @@ def is_known(program: str) -> bool:
 
 def asks_program(word: str) -> bool:
     """Whether a word behind a program's name is known to say what it is to do."""
-    known = (_SHOWING, _TEST_TARGETS, _HANDING_IN, _INSTALLING, _DESTROYING_WORDS)
+    known = (_SHOWING, _TEST_TARGETS, _HANDING_IN, _DESTROYING_WORDS)
     return any(word in words for words in known)
 
 

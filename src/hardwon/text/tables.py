@@ -115,16 +115,6 @@ class Form:
 
     def __init__(self, row: Mapping[str, Any], patterns: Patterns) -> None:
         self.row, self._patterns = row, patterns
-        # Each with the sign in it that texts have least (where it is missing, which is known at a
-        # third of the price, the trigger is too), and whether it is looked for in small letters.
-        self.triggers = [
-            (
-                trigger,
-                min(trigger, key=lambda sign: _COMMON.find(sign.lower()), default=""),
-                trigger.islower(),
-            )
-            for trigger in row["triggers"]
-        ]
 
     @lazy
     def pattern(self) -> re.Pattern[str]:
@@ -153,10 +143,9 @@ class Forms:
         """
         lower, known = text.lower(), dict[str, bool]()
         for form in self.all:
-            for trigger, sign, small in form.triggers:
+            for trigger in form.row["triggers"]:
                 if trigger not in known:
-                    where = lower if small else text
-                    known[trigger] = sign in where and trigger in where
+                    known[trigger] = trigger in (lower if trigger.islower() else text)
                 if known[trigger]:
                     yield form
                     break
