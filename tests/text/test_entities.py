@@ -53,6 +53,7 @@ CORPUS: dict[str, Named] = {
     "Pin urllib3==1.26.18 or botocore breaks.": named(libraries="urllib3"),
     "The build needs pip install left-pad first.": named(libraries="left-pad"),
     "from google.cloud import storage takes a second.": named(libraries="google"),
+    "A script with `import numpy as np` takes a second.": named(libraries="numpy"),
     "const x = require('node-fetch') fails in ESM.": named(libraries="node-fetch"),
     # error codes
     "rustc stops with E0599 on the trait.": named(codes="E0599"),

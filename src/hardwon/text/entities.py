@@ -88,19 +88,14 @@ RE: Final = Patterns(
             r"(?:-{1,2}[\w-]{1,30}\s{1,3}){0,5}(@?[A-Za-z][\w./-]{0,80})(?:\[[\w,-]{1,60}\])?(",
             r"(?:[=~><!@^]{1,3}[\w.*^~-]{1,30})?)(?=[\s`'\",.;:)!?]|\Z)",
         ],
-        "from_import": [
-            r"(?<![\w.-])from\s{1,3}([A-Za-z_]\w{0,60})(?:\.\w{1,60}){0,8}\s{1,3}import\s{1,3}(?:\(|\*",
-            r"|[A-Za-z_]\w)",
-        ],
-        "plain_import": [
-            r"(?m)(?:^|`|\"|')[ \t]{0,20}import\s{1,3}(\w{1,60}(?:\.\w{1,60}){0,8}",
-            r"(?:\s{1,3}as\s{1,3}\w{1,60})?(?:,\s{0,3}\w{1,60}(?:\.\w{1,60}){0,8}){0,20});?[ \t]{0,20}",
-            r"(?:$|`|\"|')",
-        ],
-        "require": [
-            r"(?:\brequire\(\s{0,3}|\bimport\(\s{0,3}|\bimport\s{1,3}",
-            r"(?:[\w*{},\s$]{1,200}\sfrom\s{1,3})?)(['\"])(@[\w.-]{1,60}/[\w.-]{1,60}|[a-z][\w.-]{0,60})",
-            r"(?:/[\w./-]{1,100})?\1",
+        # of Python, alone or from where, and of JavaScript
+        "imported": [
+            r"(?<![\w.-])from\s{1,3}(?P<origin>[A-Za-z_]\w{0,60})(?:\.\w{1,60}){0,8}\s{1,3}import\s{1,3}",
+            r"[(*A-Za-z_]|(?m:^|(?<=[`\"']))[ \t]{0,20}import\s{1,3}(?P<module>[A-Za-z_]\w{0,60})",
+            r"(?:\.\w{1,60}){0,8}(?:\s{1,3}as\s{1,3}\w{1,60})?;?[ \t]{0,20}(?m:$|(?=[`\"']))",
+            r"|(?:\b(?:require|import)\(\s{0,3}|\bimport\s{1,3}(?:[\w*{},\s$]{1,200}\sfrom\s{1,3})?)",
+            r"(?P<quote>['\"])(?P<package>@[\w.-]{1,60}/[\w.-]{1,60}|[a-z][\w.-]{0,60})",
+            r"(?:/[\w./-]{1,100})?(?P=quote)",
         ],
         "code": [
             r"(?<![\w$])(?:(?P<word>[A-Z][A-Za-z0-9]{1,80}(?:Error|Exception|Warning|Interrupt|Iteration)",
@@ -209,9 +204,9 @@ def _fold(name: str, fold: bool) -> str:
     return name.casefold().replace("_", "-") if fold else name
 
 
-def _mentions(pattern: re.Pattern[str], text: str, group: int = 1) -> Iterator[_Mention]:
+def _mentions(pattern: re.Pattern[str], text: str) -> Iterator[_Mention]:
     for match in pattern.finditer(text):
-        yield _Mention(match.start(group), match[group])
+        yield _Mention(match.start(1), match[1])
 
 
 def _files(text: str) -> Iterator[_Mention]:
@@ -270,11 +265,9 @@ def _libraries(text: str) -> Iterator[_Mention]:
         if place.name.lower() not in WORDS.after_install and not _is_file(place.name):
             yield _Mention(place.at, place.name.rstrip("."))
     if "import" in text or "require(" in text:
-        yield from _mentions(RE.from_import, text)
-        for place in _mentions(RE.plain_import, text):
-            for part in place.name.split(","):
-                yield _Mention(place.at, part.split()[0].partition(".")[0])
-        yield from _mentions(RE.require, text, group=2)
+        for match in RE.imported.finditer(text):
+            name = match["origin"] or match["module"] or match["package"]
+            yield _Mention(match.start(), name)
 
 
 _ERRNO_NAMES: Final = frozenset(errno.errorcode.values())

@@ -69,7 +69,7 @@ PATTERNS: Final[dict[str, str | list[str]]] = {
         r"|\Z|\(core))",
     ],
     # What the system and databases say, at a line's beginning or behind a colon.
-    "said": [
+    "system": [
         r"[Nn]o such \w+|No module named |syntax error|(?:Is|Not) a directory|SQLSTATE\[\w{5}\]|ORA-\d{5}: ",
         r"|[Pp]ermission denied|(?:(?!(?i:if|when|no|nothing|that",
         r"|fixe[ds])\b)[\"'`]?[\w.-]{1,40}[\"'`]? ){1,5}?(?:denied|refused|reset|not permitted|timed out",
@@ -255,12 +255,10 @@ REPORTS: Final[list[dict[str, Any]]] = [
     },
     {
         "triggers": [""],
-        "pattern": r"[\n:)][ \t]*+(?=[A-Za-z(])(?:[Gg]ot |\(\d{3,5}, [\"'])?(?:{{said}})",
-        "accept": "reported",
-    },
-    {
-        "triggers": [""],
-        "pattern": r"\n[ \t]{0,4}(?:[\w./+-]+: )?(?:{{refusal}})",
+        "pattern": [
+            r"[\n:)][ \t]*+(?=[A-Za-z(])(?:[Gg]ot |\(\d{3,5}, [\"'])?(?:{{system}})",
+            r"|\n[ \t]{0,4}(?:[\w./+-]+: )?(?:{{refusal}})",
+        ],
         "accept": "reported",
     },
     # What only says that something failed.
@@ -279,21 +277,14 @@ REPORTS: Final[list[dict[str, Any]]] = [
         "vague": True,
     },
     {
-        "triggers": ["fail", "timed out"],
+        "triggers": ["fail", "timed out", "exit", "error"],
         "pattern": [
             r"\n[ \t]*(?:[\w./:'\"()\[\]@$-]+ ){0,6}(?:(?:[Ff]ailed|FAILED)(?: (?:to|with|due|because|after|in",
             r"|on|at|while|during|for)\b|: *+(?!{{nothing}})|[.!;](?=\s|\Z)|(?<=\S [Ff]ailed|\S FAILED) *(?=\n",
             r"|\Z))|[Tt]imed out\b(?= after|\.| waiting| while|:|\n|\Z)|(?:BUILD|Build|Compilation) (?:FAILURE",
             r"|FAILED|failed|failure)\b)",
-        ],
-        "line": "fail timed",
-        "accept": "happened",
-        "vague": True,
-    },
-    {
-        "triggers": ["exit", "fail", "error"],
-        "pattern": [
-            r"[Ee]xit(?:ed)?(?: with)? (?:code|status)(?: code)?[:= ]+-?[1-9]|[Nn]on-?zero (?:exit|return|code)",
+            # or how it ended, or how many failed
+            r"|[Ee]xit(?:ed)?(?: with)? (?:code|status)(?: code)?[:= ]+-?[1-9]|[Nn]on-?zero (?:exit|return|code)",
             r"|[1-9](?<![\w.-][1-9])\d*+ (?:\w+ )?(?:[Ff]ail(?:ed|ures?|ing)|[Ee]rrors?)\b(?! (?:fixed|resolved",
             r"|corrected|suppressed|ignored|handled)|[^\n]{0,30}, 0 remaining)|(?:(?<=[^\w-][Ee]rrors)",
             r"|(?<=[^\w-][Ff]ail)|(?<=[^\w-][Ff]ailed)|(?<=[^\w-][Ff]ailures))[:=] ?[1-9]",
