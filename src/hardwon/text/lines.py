@@ -88,10 +88,6 @@ class _Open:
 @lru_cache(maxsize=256)  # what was run is asked for all that it does
 def read_line(line: str) -> tuple[Command, ...]:
     """The commands of a line, in order; none where there is nothing but space."""
-    return tuple(_read_line(line))
-
-
-def _read_line(line: str) -> list[Command]:
     commands: list[Command] = []
     folder = ""
     for command, text, sign in _take_apart(line):
@@ -104,7 +100,7 @@ def _read_line(line: str) -> list[Command]:
             if part.program == "cd" and len(part.words) == 2:
                 folder = _join(folder, part.words[1])
             commands.append(part)
-    return commands
+    return tuple(commands)
 
 
 def split_cd(line: str) -> tuple[str, str]:

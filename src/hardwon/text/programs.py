@@ -39,11 +39,7 @@ _SHOWING: Final = frozenset(
     """.split()
 )
 # The same where it is an option.
-_SHOWING_OPTIONS: Final = frozenset(
-    "--version --help --dry-run --list --fixtures --collect-only --show-toplevel".split()
-)
-# The same where nothing else is said.
-_ASKING_ALONE: Final = frozenset("--version --help -V -v -h version help".split())
+_SHOWING_OPTIONS: Final = frozenset("--version --help --dry-run --list --collect-only".split())
 # Programs whose first word names what is to be done, as somebody else wrote it down.
 _RUNNERS: Final = frozenset(
     "make gmake just task ninja rake npm yarn pnpm bun deno gradle gradlew mvn mvnw cargo go".split()
@@ -131,7 +127,7 @@ def looks(command: Command) -> bool:
     if command.writes or not command.words:
         return False
     program, options = command.program, command.words[1:]
-    if len(options) == 1 and options[0] in _ASKING_ALONE:
+    if _SHOWING_OPTIONS.intersection(options) or options in (("-h",), ("-V",), ("-v",)):
         return True
     if program in _LOOKING:
         doing = _DOING.get(program)
@@ -141,8 +137,6 @@ def looks(command: Command) -> bool:
             (options[at + 1] for at, word in enumerate(options[:-1]) if word in ("-c", "-e")), ""
         )
         return bool(code) and not _WRITING_CODE.search(code)
-    if _SHOWING_OPTIONS.intersection(options):
-        return True
     words = plain_words(command)
     if program == "git" and words in (["branch"], ["tag"]) and not {"-d", "-D"} & {*options}:
         return True

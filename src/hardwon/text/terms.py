@@ -21,7 +21,7 @@ from functools import cache, lru_cache
 from hashlib import blake2b
 from itertools import chain, pairwise
 from operator import itemgetter
-from typing import Any, Final, Literal, NamedTuple, TypeVar
+from typing import Final, Literal, NamedTuple, TypeVar
 
 import Stemmer
 
@@ -369,14 +369,9 @@ def canonical(text: str, chars_max: int = limits.LESSON_CHARS_MAX) -> str:
 
 def hash_parts(*parts: object) -> str:
     """16 hex characters. As JSON, so that no text can pose as two parts or two as one."""
-    try:  # of texts, as nearly all are, without the encoder's preparations
-        joined = f"[{','.join(map(_quote, parts))}]"
-    except TypeError:
-        joined = _encode(parts)
-    return blake2b(joined.encode(), digest_size=8).hexdigest()
+    return blake2b(_encode(parts).encode(), digest_size=8).hexdigest()
 
 
-_quote: Final[Callable[[Any], str]] = json.encoder.encode_basestring_ascii  # texts alone
 # made once: to make it takes longer than to use it
 _encode: Final = json.JSONEncoder(separators=(",", ":"), default=str).encode
 
