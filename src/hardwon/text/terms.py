@@ -21,7 +21,7 @@ from functools import cache, lru_cache
 from hashlib import blake2b
 from itertools import chain, pairwise
 from operator import itemgetter
-from typing import Final, Literal, NamedTuple, TypeVar
+from typing import Any, Final, Literal, NamedTuple, TypeVar
 
 import Stemmer
 
@@ -369,9 +369,14 @@ def canonical(text: str, chars_max: int = limits.LESSON_CHARS_MAX) -> str:
 
 def hash_parts(*parts: object) -> str:
     """16 hex characters. As JSON, so that no text can pose as two parts or two as one."""
-    return blake2b(_encode(parts).encode(), digest_size=8).hexdigest()
+    try:  # of texts, as nearly all are, without the encoder's preparations
+        joined = f"[{','.join(map(_quote, parts))}]"
+    except TypeError:
+        joined = _encode(parts)
+    return blake2b(joined.encode(), digest_size=8).hexdigest()
 
 
+_quote: Final[Callable[[Any], str]] = json.encoder.encode_basestring_ascii  # texts alone
 # made once: to make it takes longer than to use it
 _encode: Final = json.JSONEncoder(separators=(",", ":"), default=str).encode
 
@@ -394,8 +399,16 @@ def _key_of_same(action: str) -> str:
 
 
 def spelled_alike(action: str) -> str:
-    """The same text for the very same action."""
-    return " ".join(action[: limits.ACTION_CHARS_MAX].casefold().split())
+    """The same text for the very same action, also where whoever wrote it escaped it for Markdown:
+    an underscore needs no escape anywhere else.
+    """
+    cut = action[: limits.ACTION_CHARS_MAX]
+    if "\\_" in cut:
+        cut = _MARKDOWN_ESCAPE.sub(r"\1", cut)
+    return " ".join(cut.casefold().split())
+
+
+_MARKDOWN_ESCAPE: Final = re.compile(r"\\([_*<>\[\]#])")
 
 
 # From this share of common words on two texts may be near-duplicates.
