@@ -29,7 +29,7 @@ from hardwon.lessons.fix_odds import Attempts, FixCounts, Items, estimate_fix, e
 from hardwon.lessons.issues import model_family, strategy_key
 from hardwon.lessons.keys import card_key, rule_key
 from hardwon.lessons.order import find_near_duplicates
-from hardwon.lessons.rules import Thresholds, merge_items, rank_cards, rule_state
+from hardwon.lessons.rules import Thresholds, merge_items, rule_state
 from hardwon.records.kinds import Decision, MistakeCard
 from hardwon.text.terms import canonical, hash_parts, list_words, say_the_same
 
@@ -43,10 +43,11 @@ def test_a_signature_survives_what_makes_no_difference() -> None:
     signature = generate_issue_signature(ISSUE)
     assert len(signature) == 16
     assert set(signature) <= set("0123456789abcdef")
+    haiku = "  write a HAIKU about\n the sea and the long way home from us"
     for same in (
         {"issue_type": " timeout "},
         {"model": "Qwen/Qwen2.5-7B-Instruct"},
-        {"test_prompt": "  write a HAIKU about\n the sea and the long way home from us"},
+        {"test_prompt": haiku},
         {"actual_response": "y" * 100},
         {"description": "anything", "error_output": None, "own": 3},
     ):
@@ -172,11 +173,11 @@ def test_quantiles_undo_the_distribution(a: float, b: float, share: float) -> No
 
 @given(st.integers(1, 40), st.data(), st.floats(0.01, 0.99))
 def test_the_binomial_test_is_exact(trials: int, data: st.DataObject, likely: float) -> None:
+    def chance_of(k: int) -> float:
+        return math.comb(trials, k) * likely**k * (1 - likely) ** (trials - k)
+
     successes = data.draw(st.integers(0, trials))
-    summed = sum(
-        math.comb(trials, k) * likely**k * (1 - likely) ** (trials - k)
-        for k in range(successes, trials + 1)
-    )
+    summed = sum(map(chance_of, range(successes, trials + 1)))
     assert chance.at_least(successes, trials, likely) == pytest.approx(summed, abs=1e-9)
 
 
@@ -252,27 +253,19 @@ def test_rule_states(helpful: int, harmful: int, usual: float, state: str) -> No
     assert rule_state(helpful, harmful, usual) == state
 
 
-def test_no_cards_no_turns() -> None:
-    assert rank_cards([], 0) == []
+def trajectory(*rewards: float) -> Trajectory:
+    steps = [Step(action=f"step {n}", reward=reward) for n, reward in enumerate(rewards)]
+    return Trajectory(task="t", steps=steps, final_reward=1.0)
 
 
-def trajectory(*steps: tuple[str, str, float], final: float = 1.0) -> Trajectory:
-    made = [Step(action=step[0], observation=step[1], reward=step[2]) for step in steps]
-    return Trajectory(task="t", steps=made, final_reward=final)
-
-
-def test_step_credit_stays_finite() -> None:
-    huge = trajectory(("a", "", 1e308), ("b", "", 1e308), ("c", "", 1e308))
-    assert all(map(math.isfinite, step_credit(huge)))
-    with pytest.raises(InvalidInputError):
-        step_credit(None)  # type: ignore[arg-type]
-
-
-def test_step_credit_is_discounted_from_the_end() -> None:
-    made = trajectory(("a", "", 0.0), ("b", "", 1.0), ("c", "", 0.0), final=1.0)
+def test_step_credit_is_discounted_from_the_end_and_stays_finite() -> None:
+    made = trajectory(0.0, 1.0, 0.0)
     assert step_credit(made, 0.5) == [0.75 + 0.0, 1.5, 1.0]
     assert step_credit(made)[-1] == 1.0
-    assert step_credit(trajectory(final=1.0)) == []
+    assert step_credit(trajectory()) == []
+    assert all(map(math.isfinite, step_credit(trajectory(1e308, 1e308, 1e308))))
+    with pytest.raises(InvalidInputError):
+        step_credit(None)  # type: ignore[arg-type]
 
 
 @pytest.mark.engines("sqlite", "postgres")
@@ -288,12 +281,11 @@ def test_a_failure_is_worded_by_what_the_command_said_not_by_its_exit_code(memor
 def test_what_is_looked_at_between_is_not_offered(memory: Memory) -> None:
     error = "ModuleNotFoundError: No module named 'stripe'"
     steps = [
-        Step(action=action, observation=shown, reward=reward, ok=shown != error)
-        for action, shown, reward in (
-            ("pytest tests/shop", error, 0.0), ("cat README.md", "install the extras first", 0.0),
-            ("pip install stripe", "Successfully installed stripe-9", 0.0), ("pytest tests/shop", "12 passed", 1.0),
-        )
-    ]  # fmt: skip
+        Step(action="pytest tests/shop", observation=error, ok=False),
+        Step(action="cat README.md", observation="install the extras first", ok=True),
+        Step(action="pip install stripe", observation="Successfully installed stripe-9", ok=True),
+        Step(action="pytest tests/shop", observation="12 passed", reward=1.0, ok=True),
+    ]
     memory.record_trajectory("make the tests of the shop pass", steps, final_reward=1.0)
     assert [each.action for each in memory.solutions(error)] == ["pip install stripe"]
     assert memory.advise("pytest tests/shop", error=error).worked_instead == ("pip install stripe",)
@@ -305,23 +297,17 @@ def test_what_is_looked_at_between_is_not_offered(memory: Memory) -> None:
 def test_what_was_run_next_and_worked_is_the_fix(memory: Memory) -> None:
     """A terminal's commands are one run; the failure that came back has its fix all the same."""
     error = "Bind for 0.0.0.0:5432 failed: port is already allocated"
-    for minutes, line, good in (
-        (300, "docker compose up -d", False),
-        (298, "docker compose ps", True),
-        (297, "docker compose up -d --force-recreate", True),
-        (1, "docker compose up -d", False),
-    ):
-        step = {
-            "action": line,
-            "observation": "" if good else f"Error: {error}",
-            "reward": float(good),
-        }
+    up, recreate = "docker compose up -d", "docker compose up -d --force-recreate"
+    lines = ((300, up), (298, "docker compose ps"), (297, recreate), (1, up))
+    for minutes, line in lines:
+        good = line != up
+        step = {"action": line, "observation": "" if good else f"Error: {error}"}
         at = datetime.now(UTC) - timedelta(minutes=minutes)
-        source = {"id": "terminal-1"}
-        memory.record_trajectory(line, [step], float(good), timestamp=at, source=source)
+        told: Any = {"timestamp": at, "source": {"id": "terminal-1"}}
+        memory.record_trajectory(line, [step | {"reward": float(good)}], float(good), **told)
     (solution,) = memory.solutions(error)
     (failure,) = memory.care.failures()
-    assert solution.action == "docker compose up -d --force-recreate"
+    assert solution.action == recreate
     fix = failure.fix
     assert fix is not None
     assert (fix.action, fix.evidence) == (solution.action, solution.evidence)
@@ -351,9 +337,8 @@ def test_near_duplicates_say_the_same(one: str, other: str, same: bool) -> None:
 def test_near_duplicates_are_named_once() -> None:
     texts = dict.fromkeys("cab", "read the full error log first") | {"x": "something else entirely"}
     assert find_near_duplicates(texts) == [("a", "b"), ("a", "c")]
-    assert find_near_duplicates(texts, [("c", "a")]) == [("a", "b")], (
-        "what was told apart stays apart"
-    )
+    told_apart = find_near_duplicates(texts, [("c", "a")])
+    assert told_apart == [("a", "b")], "what was told apart stays apart"
     assert find_near_duplicates(texts, [("c", "b")]) == [("a", "b")], "also by way of a third"
 
 
