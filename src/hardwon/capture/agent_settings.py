@@ -74,11 +74,7 @@ _CLAUDE_EVENTS: Final[Mapping[str, str | None]] = {
 LAYOUTS: Final[Mapping[str, Layout]] = {
     "claude-code": Layout(
         ".claude",
-        {
-            "project": "settings.json",
-            "local": "settings.local.json",
-            "user": "settings.json",
-        },
+        {"project": "settings.json", "local": "settings.local.json", "user": "settings.json"},
         _CLAUDE_EVENTS,
         "CLAUDE_PROJECT_DIR",
     ),

@@ -21,20 +21,8 @@ from hardwon.capture import run as attempts
 from hardwon.capture.pause import find_pause
 from hardwon.capture.process import OutputExcerpt
 from hardwon.capture.protocols import Agent, HookEvent, Reply, may_say, read_event, write_reply
-from hardwon.capture.sessions import (
-    TAG,
-    AgentSession,
-    edit_step,
-    end_idle_sessions,
-    open_session,
-)
-from hardwon.capture.speaking import (
-    STOP_AFTER,
-    count_repeats,
-    keep_rule,
-    speak_after,
-    speak_before,
-)
+from hardwon.capture.sessions import TAG, AgentSession, edit_step, end_idle_sessions, open_session
+from hardwon.capture.speaking import STOP_AFTER, count_repeats, keep_rule, speak_after, speak_before
 from hardwon.errors import BusyError
 from hardwon.memory import Memory
 from hardwon.memory.lessons import LessonFinder
@@ -137,9 +125,7 @@ def answer(
         return None
     with (
         Memory(
-            settings.memory.value,
-            settings.project.value,
-            busy_timeout_ms=AGENT_HOOK_WAIT_MS,
+            settings.memory.value, settings.project.value, busy_timeout_ms=AGENT_HOOK_WAIT_MS
         ) as memory,
         open_session(
             memory.location, memory.project, _name_session(event), event.subagent, agent

@@ -189,11 +189,7 @@ def _cut(head: str, tail: str = "", left_out: int = 0) -> str:
 
 
 def make_step(
-    line: str,
-    exit_code: int | None,
-    printed: str,
-    seconds: float = 0.0,
-    signal_name: str = "",
+    line: str, exit_code: int | None, printed: str, seconds: float = 0.0, signal_name: str = ""
 ) -> Step:
     """What was done and what came of it. `ok` is what the exit code says; None where that says
     nothing: nobody knows it (`exit_code` is None), or it is that of something else, such as `tail`.

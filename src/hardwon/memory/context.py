@@ -26,14 +26,7 @@ from hardwon.memory.rules import NEW_RULES_IN_CONTEXT_MAX
 from hardwon.memory.solutions import SolutionFinder
 from hardwon.memory.staleness import is_stale
 from hardwon.records.fields import Tabular, to_us
-from hardwon.records.kinds import (
-    SOLVED_FROM,
-    VOUCHED_STATUSES,
-    Episode,
-    Experience,
-    Fact,
-    Issue,
-)
+from hardwon.records.kinds import SOLVED_FROM, VOUCHED_STATUSES, Episode, Experience, Fact, Issue
 from hardwon.search.question import ALIKE_OF_ONE_FROM, ALIKE_REPORT_FROM, Question
 from hardwon.search.rank import Hit, Ranked
 from hardwon.search.terms import no_filters
@@ -468,11 +461,7 @@ class Recaller(Finder):
     # What is said.
 
     def _order(
-        self,
-        material: _Material,
-        budget: Budget,
-        rules: Sequence[Draft],
-        unproven: Sequence[Draft],
+        self, material: _Material, budget: Budget, rules: Sequence[Draft], unproven: Sequence[Draft]
     ) -> tuple[list[Draft], list[Draft]]:
         """All that may be said, in the order of what helps most; and what is said first of all."""
         request, tasks, alone = self._request, material.tasks, material.alone

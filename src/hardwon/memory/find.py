@@ -16,12 +16,7 @@ from hardwon.memory.later import staleness, times
 from hardwon.memory.project import Project
 from hardwon.memory.standing import derive_standing
 from hardwon.records.fields import EPOCH, to_us
-from hardwon.records.kinds import (
-    VOUCHED_STATUSES,
-    Decision,
-    Status,
-    name_sources,
-)
+from hardwon.records.kinds import VOUCHED_STATUSES, Decision, Status, name_sources
 from hardwon.search.rank import AFTER, BEFORE, Hit, Ranked, lower_stale, rank
 from hardwon.search.terms import Filters
 from hardwon.store.query import original_of, readable, restored

@@ -205,11 +205,7 @@ def lower_stale(ranked: Sequence[Ranked[C]], stale: Collection[str]) -> list[Ran
 
 
 def _parts(
-    candidate: Candidate,
-    best_text: float,
-    nearness: float,
-    today: int,
-    about_error: bool,
+    candidate: Candidate, best_text: float, nearness: float, today: int, about_error: bool
 ) -> dict[str, float]:
     age_days = max(0, today - candidate.at_us // limits.DAY_US)
     why = {

@@ -9,14 +9,7 @@ from pydantic import AfterValidator, Field
 
 from hardwon.errors import InvalidInputError, Problem
 from hardwon.records.fields import Model, Name, Text, Time, refuse
-from hardwon.records.kinds import (
-    Ending,
-    FactType,
-    Kind,
-    OutcomeWord,
-    SourceType,
-    Status,
-)
+from hardwon.records.kinds import Ending, FactType, Kind, OutcomeWord, SourceType, Status
 
 
 def _check_pair(pair: str) -> str:

@@ -59,10 +59,7 @@ def holds(one: LaidDown, known: Sequence[LaidDown], is_agent: Callable[[str], bo
 
 
 def choose_rules(
-    known: Sequence[LaidDown],
-    situation: Situation,
-    worth: Worth,
-    runs: Sequence[Sequence[str]],
+    known: Sequence[LaidDown], situation: Situation, worth: Worth, runs: Sequence[Sequence[str]]
 ) -> list[LaidDown]:
     """The rules that speak of what is about to be done: an action, a file, else a task. `runs` is what
     earlier runs at the very task, or at tasks like it, began with. People's come first, then the

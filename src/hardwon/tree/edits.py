@@ -27,15 +27,7 @@ from hardwon.store.base import Writer, row_of
 from hardwon.store.query import counted_from, dated, original_of
 from hardwon.tree.files import UnreadableError, read_back, same_memory
 from hardwon.tree.routing import values_in
-from hardwon.tree.tables import (
-    DUE,
-    GOING,
-    IN_STEP,
-    PAST,
-    File,
-    FileContent,
-    TreeIndex,
-)
+from hardwon.tree.tables import DUE, GOING, IN_STEP, PAST, File, FileContent, TreeIndex
 from hardwon.trust.lifecycle import BY_TREE, effective_validation
 
 if TYPE_CHECKING:

@@ -145,8 +145,7 @@ def ask_in_time(
 @cli.command(app, "import")
 def import_sessions(
     form: Annotated[
-        Literal["claude-code", "codex", "otlp"],
-        cli.arg("claude-code, codex or otlp.", "FORMAT"),
+        Literal["claude-code", "codex", "otlp"], cli.arg("claude-code, codex or otlp.", "FORMAT")
     ],
     path: cli.Text = cli.arg(
         "A file, or a folder of them.", show_default="where the agent keeps them", default=None
@@ -202,9 +201,7 @@ User = Annotated[bool, cli.opt("agents: in your own settings, wherever you work.
 
 
 @cli.command(app, "pause")
-def pause(
-    length: str = cli.arg("For how long: 30m, 2h, 1d.", default="1d"),
-) -> None:
+def pause(length: str = cli.arg("For how long: 30m, 2h, 1d.", default="1d")) -> None:
     """Keep the hooks of coding agents quiet here for a while.
 
     What is done is recorded all the same.

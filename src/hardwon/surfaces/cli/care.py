@@ -532,9 +532,7 @@ def make_vectors(
 
 
 @cli.command(app, "trust")
-def trust(
-    tokens: bool = cli.flag("Keep the tokens that came with it, too.", "--tokens"),
-) -> None:
+def trust(tokens: bool = cli.flag("Keep the tokens that came with it, too.", "--tokens")) -> None:
     """Use a memory that was found here and not made here.
 
     A memory that is found, because a `.hardwon` folder lies here or above or a checkout's settings

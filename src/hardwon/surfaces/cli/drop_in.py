@@ -95,8 +95,7 @@ def group() -> None:
 
 @cli.command(group, "install")
 def install(
-    folder: Folder = Path(),
-    module: list[str] | None = cli.opt(_ALSO, metavar="NAME", default=None),
+    folder: Folder = Path(), module: list[str] | None = cli.opt(_ALSO, metavar="NAME", default=None)
 ) -> None:
     """Put Hardwon's modules in place of the older ones, which are kept aside.
 

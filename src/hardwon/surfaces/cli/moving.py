@@ -145,8 +145,7 @@ def export(
 @cli.command(app, "merge")
 def merge(
     other: Annotated[
-        str,
-        cli.arg("Another memory: a folder, a .db file, a backup for instance, or a database."),
+        str, cli.arg("Another memory: a folder, a .db file, a backup for instance, or a database.")
     ],
     trust: bool = cli.flag("Take over what was decided there too.", "--trust"),
     dry_run: bool = cli.flag("Tell what would come, and change nothing.", "--dry-run"),

@@ -65,8 +65,7 @@ def sync(
 @cli.command(tree, "generate", prints_json=False)
 def generate(
     size: Annotated[
-        str,
-        cli.arg("small (100), medium (1,000), large (10,000), vast (50,000), or a number."),
+        str, cli.arg("small (100), medium (1,000), large (10,000), vast (50,000), or a number.")
     ],
     seed: int = cli.opt("The same seed makes the same data set.", min=0, default=0),
 ) -> None:

@@ -90,8 +90,7 @@ class BtbDerive(Arguments):
         ),
     ] = []
     directory: Annotated[
-        Text,
-        Field(description="Else of the memories below this folder of the tree; all of them."),
+        Text, Field(description="Else of the memories below this folder of the tree; all of them.")
     ] = ""
 
 
