@@ -15,7 +15,7 @@ from hardwon import limits
 from hardwon.errors import DamagedError, FileOnlyError, FullError, InvalidInputError, PlaceError
 from hardwon.memory.later import cleanup, embedders, embedding, figures, results, transfer
 from hardwon.memory.places import find_place, note
-from hardwon.memory.project import Group, R, batches
+from hardwon.memory.project import Group, batches
 from hardwon.memory.record import keep_all, record_many
 from hardwon.memory.standing import derive_again
 from hardwon.outside import files
@@ -41,6 +41,7 @@ from hardwon.records.kinds import (
     Decision,
     Event,
     Kind,
+    R,
     Status,
 )
 from hardwon.search.terms import FilterKeywords, Filters

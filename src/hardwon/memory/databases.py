@@ -62,8 +62,8 @@ def describe(url: str) -> Setup:
 @contextmanager
 def _link(url: str) -> Iterator[Link]:
     place = find_place(url)
-    allowed = "the address of a database: postgresql://user@host/database"
     if place.url is None:
+        allowed = "the address of a database: postgresql://user@host/database"
         raise InvalidInputError.one("url", url, allowed)
     with closing(Link(place.url)) as link:
         yield link

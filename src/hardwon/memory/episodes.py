@@ -66,9 +66,8 @@ class Episodes(Group):
             tag=tag,
             by_run=by_run,
         )
-        check_that(
-            asked.kind in (None, "episode"), "kind", asked.kind, "episode: nothing else has a score"
-        )
+        allowed = "episode: nothing else has a score"
+        check_that(asked.kind in (None, "episode"), "kind", asked.kind, allowed)
         self._project.listener.before_read()
         scored = list(self._list_scores(asked.copy_with(kind="episode"), tag))
         return compare(scored[::-1], by_run=by_run)
@@ -77,10 +76,8 @@ class Episodes(Group):
         """Each with whether it had the memory. Of what was adopted nobody knows what it
         recalled.
         """
-        project = self._project
-        for stored in project.store.page(
-            project.name, filters, None, COMPARED_EPISODES_MAX, trusted=True
-        ):
+        name, most = self._project.name, COMPARED_EPISODES_MAX
+        for stored in self._project.store.page(name, filters, None, most, trusted=True):
             with suppress(DamagedError):
                 fields = written_in(stored)
                 metadata = fields.get("metadata", {})

@@ -5,7 +5,7 @@ better, and how tools do in which areas.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Final
@@ -54,7 +54,9 @@ def progress(project: Project, per: str, since: datetime | None, limit: int) -> 
         worded = [rate.name.partition(" ") for rate in ranked]
         prose = {first for first, _, second in worded if second in stop_words(ENGLISH)}
         ranked = [rate for rate in ranked if rate.name.partition(" ")[0] not in prose]
-        ranked = [rate for rate in ranked if not _says_no_more(rate, ranked)]
+        # a program that was run with one subcommand alone, which is listed as well
+        again = {(rate.name.partition(" ")[0], rate.days) for rate in ranked if " " in rate.name}
+        ranked = [rate for rate in ranked if (rate.name, rate.days) not in again]
     return ranked[:limit]
 
 
@@ -62,22 +64,13 @@ def _days(
     project: Project, per: str, since: datetime | None
 ) -> Iterator[tuple[int, str, int, int]]:
     first = 0 if since is None else to_us(since) // limits.DAY_US
+    store, name, most = project.store, project.name, CONSIDERED_MAX
     if per == "command":
-        most = CONSIDERED_MAX
-        for key, day, levels in project.store.day_totals(project.name, "act.kind", most, first):
+        for key, day, levels in store.day_totals(name, "act.kind", most, first):
             yield day, key, sum(levels) - levels[FAILED], levels[FAILED]
         return
-    last = to_us(project.now()) // limits.DAY_US
-    for day, name, _, good, bad in project.store.activity(
-        project.name, first, last + 1, _COLUMNS[per]
-    ):
-        yield day, name, good, bad
-
-
-def _says_no_more(program: Rates, ranked: Iterable[Rates]) -> bool:
-    """Whether it was run with one subcommand alone, which is listed as well."""
-    alike = (rate.name for rate in ranked if rate.days == program.days)
-    return any(name.startswith(f"{program.name} ") for name in alike)
+    for day, key, _, good, bad in store.activity(name, first, project.today + 1, _COLUMNS[per]):
+        yield day, key, good, bad
 
 
 @dataclass
@@ -107,11 +100,10 @@ def failures(project: Project, since: datetime | None, limit: int) -> list[Failu
     first_us = project.store.first_seen(project.name, [key for key in groups if ":" in key])
     new_from = now - timedelta(days=_NEW_FAILURE_DAYS)
     listed = [
-        (_make_failure(key, group, first_us.get(key), new_from), group.exact)
-        for key, group in groups.items()
+        _make_failure(key, group, first_us.get(key), new_from) for key, group in groups.items()
     ]
-    listed.sort(key=lambda one: (not one[0].is_new, -one[0].seen, -one[0].last_seen.timestamp()))
-    return [_add_fix(project, *one) for one in listed[:limit]]
+    listed.sort(key=lambda one: (not one.is_new, -one.seen, -one.last_seen.timestamp()))
+    return [_add_fix(project, one, groups) for one in listed[:limit]]
 
 
 def _group_others(
@@ -158,9 +150,10 @@ def _make_failure(key: str, group: _Group, first_us: int | None, new_from: datet
     )
 
 
-def _add_fix(project: Project, failure: Failure, exact: str) -> Failure:
+def _add_fix(project: Project, failure: Failure, groups: Mapping[str, _Group]) -> Failure:
     """With what made this very failure go away, where that is known."""
     sort, _, which = failure.key.partition(":")
+    exact = groups[failure.key].exact if failure.key else ""
     if sort == "signature":
         for fix in project.knowledge.strategies("signature", which, 0.5, 1, successful=True):
             return replace(failure, fix=fix.as_lesson(failure.text))

@@ -50,10 +50,7 @@ class RecordedHere:
             with os.fdopen(handle, "rb") as file:
                 if os.fstat(file.fileno()).st_size < _ATTEMPTS_NOTED_BYTES_MAX:
                     # a line that was cut off does not spoil the next one
-                    os.write(
-                        file.fileno(),
-                        "".join(f"\n{record_id}" for record_id in record_ids).encode(),
-                    )
+                    os.write(file.fileno(), "\n".join(("", *record_ids)).encode())
 
     def ids(self) -> set[str]:
         """Those that were noted; none where no test failed."""

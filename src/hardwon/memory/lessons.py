@@ -184,24 +184,19 @@ class LessonFinder:
         """The lesson whose id begins so. `UnknownLessonError` where there is none, or several."""
         keys = self._store.keys_beginning(self._project.name, lesson_key(beginning), 2)
         # what only several records together teach has no key of its own
-        lessons = {
-            lesson.id: lesson
-            for row in self._store.teachings(self._project.name, keys or [ANY_RUN], _TIMES_READ_MAX)
-            for lesson in (
-                *self._read_lessons(row.teaching),
-                *self._read_task_lessons(row.teaching),
-            )
-            if lesson.id.startswith(beginning)
-        }
+        rows = self._store.teachings(self._project.name, keys or [ANY_RUN], _TIMES_READ_MAX)
+        lessons: dict[str, Lesson] = {}
+        for row in rows:
+            known = *self._read_lessons(row.teaching), *self._read_task_lessons(row.teaching)
+            lessons |= {one.id: one for one in known if one.id.startswith(beginning)}
         if len(lessons) != 1:
             raise UnknownLessonError(beginning, several=len(lessons) > 1)
         return next(iter(lessons.values()))
 
     def find_evidence(self, lesson: Lesson) -> list[TeachingRow]:
         """The newest runs that taught a lesson."""
-        return self._store.teachings_by_id(
-            self._project.name, list(lesson.evidence[:_SHOWN_RUNS_MAX])
-        )
+        ids = list(lesson.evidence[:_SHOWN_RUNS_MAX])
+        return self._store.teachings_by_id(self._project.name, ids)
 
     def list_lessons(self, limit: int) -> list[Lesson]:
         """What the newest runs taught and what was laid down: each lesson once, newest first."""
@@ -229,9 +224,8 @@ class LessonFinder:
         """What runs at the same task say of what this one did: the ways there were, what did not solve
         it, and which commands failed, each with all the evidence there is.
         """
-        rows = self._store.teachings(
-            self._project.name, [key_of_task(teaching.task)], _TIMES_READ_MAX
-        )
+        keys = [key_of_task(teaching.task)]
+        rows = self._store.teachings(self._project.name, keys, _TIMES_READ_MAX)
         lessons: dict[str, Lesson] = {}
         for row in rows:
             for lesson in list_task_lessons(row):
@@ -257,18 +251,12 @@ class LessonFinder:
             return []
         words, check = met[0][1].words, met[0][1].check
         named = find_names(words) - find_names(check) or find_names(words)
-        evidence = [
-            Evidence(
-                one.cure,
-                one.in_vain,
-                row.at_us,
-                row.author,
-                row.record_id,
-                one.checked,
-                row.status in VOUCHED_STATUSES,
+        evidence = []
+        for row, one in met:
+            is_vouched, whose = row.status in VOUCHED_STATUSES, (row.author, row.record_id)
+            evidence.append(
+                Evidence(one.cure, one.in_vain, row.at_us, *whose, one.checked, is_vouched)
             )
-            for row, one in met
-        ]
 
         def how_common(action: str) -> float:
             """In which share of the runs that did not meet this failure the like of it is done."""
@@ -277,10 +265,8 @@ class LessonFinder:
                 return 0.0
             share = sum(action in (one.cure or ()) for _, one in met) / len(met)
             meeting = max(len(met), self.count_runs(f"exact:{exact}"))
-            others = self.count_runs(ANY_RUN) - meeting
-            return max(0, self.count_runs(sort_key(sort)) - share * meeting) / max(
-                _FEW_RUNS, others
-            )
+            others = max(_FEW_RUNS, self.count_runs(ANY_RUN) - meeting)
+            return max(0, self.count_runs(sort_key(sort)) - share * meeting) / others
 
         cures = weigh_cures(evidence, how_common, partial(names_any, named), alone=self.acts_alone)
         return self._heed_verdicts([_make_lesson(cure, exact, words) for cure in cures])
@@ -419,18 +405,9 @@ def share_passing(met: Times) -> float:
 
 
 def _make_lesson(cure: Cure, exact: str, words: str) -> Lesson:
-    return Lesson(
-        make_lesson_id("cure", exact, same_action(cure.action)),
-        "cure",
-        words,
-        cure.action,
-        cure.tried,
-        cure.helped,
-        cure.p_helps,
-        from_us(cure.last_us),
-        cure.evidence,
-        cure.sources,
-    )
+    lesson_id = make_lesson_id("cure", exact, same_action(cure.action))
+    counts = cure.tried, cure.helped, cure.p_helps, from_us(cure.last_us)
+    return Lesson(lesson_id, "cure", words, cure.action, *counts, cure.evidence, cure.sources)
 
 
 def read_shown_failure(shown: str, action: str = "") -> Failure | None:

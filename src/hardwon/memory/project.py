@@ -66,6 +66,7 @@ from hardwon.records.kinds import (
     Fix,
     Metadata,
     Moment,
+    R,
     Record,
     Source,
     name_sources,
@@ -99,7 +100,6 @@ INTERRUPTED_WRITES_AGAIN_MAX: Final = 5
 NO_LLM: Final = "no LLM is configured: open the memory with llm=…, or set GROQ_API_KEY, or API_BASE_URL to a local one"
 Clock = Callable[[], datetime]
 T = TypeVar("T")
-R = TypeVar("R", bound=Record)
 _RECORD_TYPES: Final = frozenset[type](MODEL_OF_KIND.values())
 # Who does what nobody asked for: what follows from what others did.
 BY_MEMORY: Final = "hardwon"
@@ -407,9 +407,8 @@ class Project:
     def embedding(self) -> Embedding:
         """What makes vectors in the background, where there is an embedder."""
         if self._embedding is None:
-            raise InvalidInputError.one(
-                "embedder", None, "a memory that was opened with an embedder: Memory(…, embedder=…)"
-            )
+            allowed = "a memory that was opened with an embedder: Memory(…, embedder=…)"
+            raise InvalidInputError.one("embedder", None, allowed)
         return self._embedding
 
     def check_embedder(self, within: Writer | None = None) -> None:
@@ -701,20 +700,16 @@ class Opened(Group):
         writers, where that is to be shorter than usual.
         """
         most, wait = limits.JSON_INT_ABS_MAX, busy_timeout_ms
-        asks = callable(getattr(llm, "complete", None))
-        embeds = not isinstance(embedder, type) and hasattr(embedder, "name")
-        embeds = embeds and hasattr(embedder, "embed")
-        allowed = "something with a method complete(system, user), such as a ChatModel"
+        asks = llm is None or callable(getattr(llm, "complete", None))
+        has_both = hasattr(embedder, "name") and hasattr(embedder, "embed")
+        embeds = embedder is None or (has_both and not isinstance(embedder, type))
+        complete = "something with a method complete(system, user), such as a ChatModel"
+        embed = "an object with name, dimension and embed(texts)"
         check_all(
-            lambda: check_that(llm is None or asks, "llm", llm, allowed),
+            lambda: check_that(asks, "llm", llm, complete),
             lambda: check_whole_number("consolidate_every", consolidate_every, 0, most),
             lambda: check_whole_number("busy_timeout_ms", wait or 0, 0, limits.BUSY_TIMEOUT_MS),
-            lambda: check_that(
-                embedder is None or embeds,
-                "embedder",
-                embedder,
-                "an object with name, dimension and embed(texts)",
-            ),
+            lambda: check_that(embeds, "embedder", embedder, embed),
             lambda: check_flag("checkout", checkout),
         )
         folder = current_folder()

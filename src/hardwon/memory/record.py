@@ -18,7 +18,7 @@ from hardwon import limits
 from hardwon.errors import HardwonError, InvalidInputError, ask_foreign, log_warning
 from hardwon.lessons.actions import judge_steps
 from hardwon.memory.later import consolidate
-from hardwon.memory.project import Change, Group, Project, R, made_elsewhere
+from hardwon.memory.project import Change, Group, Project, made_elsewhere
 from hardwon.memory.standing import refresh_status
 from hardwon.memory.tallies import keep_kind
 from hardwon.outside import files, git
@@ -50,6 +50,7 @@ from hardwon.records.kinds import (
     Metadata,
     MistakeCard,
     Outcome,
+    R,
     Record,
     RelatedFile,
     Source,

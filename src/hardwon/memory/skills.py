@@ -25,7 +25,6 @@ from typing import Final, NamedTuple
 
 from hardwon import limits
 from hardwon.errors import PlaceError, StorageError
-from hardwon.lessons.lesson import Lesson
 from hardwon.memory.fix_lessons import FixReading
 from hardwon.memory.fixer_lines import FIXES_IN_CONTEXT_MAX
 from hardwon.memory.lessons import LessonFinder
@@ -111,11 +110,11 @@ class Skills(Group):
         project = self._project
         with project.store.together(project.name):
             drafts = list(_draft_skills(project))
-        skills = []
-        for about, title, use, items in drafts:
-            if kept := [item for item in items if item.vouched or unverified]:
-                skills.append(_make_skill(project.name, about, title, use, kept))
-        return skills
+        return [
+            _make_skill(project.name, about, title, use, kept)
+            for about, title, use, items in drafts
+            if (kept := [item for item in items if item.vouched or unverified])
+        ]
 
     def export(self, folder: str | Path, *, unverified: bool = False) -> ExportedSkills:
         """Writes them to a `folder`, each as NAME/SKILL.md, and takes away those that this project
@@ -201,16 +200,15 @@ def _draft_skills(project: Project) -> Iterator[tuple[str, str, str, list[_Item]
     """Of each skill: what it is about, its title, when to use it, and what it could say."""
     known, most = project.knowledge, _SKILL_LINES_MAX
     finder = LessonFinder(project)
-    solved = [
-        _Item(
-            f"{lesson.situation} -> {lesson.action} (helped {lesson.helped} of {lesson.tried})",
-            lesson.evidence,
-            lesson.verdict == "right" or _is_vouched(finder, lesson),
-            lesson.situation,
-        )
-        for lesson in finder.list_lessons(most)
-        if lesson.kind == "cure" and lesson.helped * 2 > lesson.tried
-    ]
+    solved = []
+    for lesson in finder.list_lessons(most):
+        if lesson.kind == "cure" and lesson.helped * 2 > lesson.tried:
+            counts = f"(helped {lesson.helped} of {lesson.tried})"
+            line = f"{lesson.situation} -> {lesson.action} {counts}"
+            # somebody, or a test, confirmed one of the runs that taught it
+            tested = any(run.status in VOUCHED_STATUSES for run in finder.find_evidence(lesson))
+            is_vouched = lesson.verdict == "right" or tested
+            solved.append(_Item(line, lesson.evidence, is_vouched, lesson.situation))
     yield "errors", "What made errors go away", "Use when a command or a test fails.", solved
     fixed = [
         _Item(
@@ -230,11 +228,6 @@ def _draft_skills(project: Project) -> Iterator[tuple[str, str, str, list[_Item]
     for task in project.store.most_counted(project.name, "score", SKILL_TASKS_MAX):
         rules = [item for item in _rules(known, task) if item not in shared]
         yield f"task-{task}", f"{general} at the task {_quoted(task)}", "Use when you do it.", rules
-
-
-def _is_vouched(finder: LessonFinder, lesson: Lesson) -> bool:
-    """Whether somebody, or a test, confirmed one of the runs that taught it."""
-    return any(run.status in VOUCHED_STATUSES for run in finder.find_evidence(lesson))
 
 
 def _rules(known: FixReading, task: str | None) -> list[_Item]:

@@ -62,8 +62,12 @@ class SolutionFinder(LessonFinder):
         lessons = [
             *_keep_helpful(nearest),
             *_keep_helpful(self._weigh_like(like)),
-            *self._find_elsewhere(elsewhere, situation),
         ]
+        weighed = self.weigh(elsewhere, failure.exact)
+        if find_names(failure.words):
+            lessons += [lesson for lesson in weighed if lesson.helped]
+        else:
+            lessons += self._keep_tied(weighed, elsewhere, situation)
         if not any(lesson.helped for lesson in lessons):
             lessons += self.find_like_cures(failure)
             lessons += self._find_tied_cures(situation)
@@ -81,16 +85,6 @@ class SolutionFinder(LessonFinder):
             if is_fit(lesson, situation):
                 solutions.setdefault(same_action(lesson.action), lesson)
         return list(solutions.values())
-
-    def _find_elsewhere(self, times: Times, situation: Situation) -> Iterator[Lesson]:
-        """What helped against this very failure at other tasks: where its words name nothing, what is
-        tied to the situation.
-        """
-        failure = situation.failure
-        lessons = self.weigh(times, failure.exact) if failure else []
-        if failure and find_names(failure.words):
-            return (lesson for lesson in lessons if lesson.helped)
-        return self._keep_tied(lessons, times, situation)
 
     def _read_task(self, task: str) -> list[TeachingRow]:
         """The newest runs at this very task."""
@@ -124,10 +118,9 @@ class SolutionFinder(LessonFinder):
         """Of what helped elsewhere, what is tied to the situation: by what it names, or because the same
         program showed the failure, if that is not one that all sorts of commands show.
         """
-        worth = self._store.frequencies(
-            self._project.name, list(find_names_at_hand(situation))
-        ).worth
-        named = {name for name in find_names_at_hand(situation) if worth(name) >= _RARE_FROM}
+        at_hand = list(find_names_at_hand(situation))
+        worth = self._store.frequencies(self._project.name, at_hand).worth
+        named = {name for name in at_hand if worth(name) >= _RARE_FROM}
         is_common = len({sort_of_action(met.check) for _, met in times}) >= _MANY_SORTS
         asked = same_action(situation.action)
         same = {
@@ -137,9 +130,8 @@ class SolutionFinder(LessonFinder):
             or (not is_common and is_same_program(met.check, situation.action))
         }
         for lesson in lessons:
-            if lesson.helped and (
-                not same.isdisjoint(lesson.evidence) or is_tied(lesson, situation, named)
-            ):
+            is_same = not same.isdisjoint(lesson.evidence)
+            if lesson.helped and (is_same or is_tied(lesson, situation, named)):
                 yield lesson
 
     def _find_tied_cures(self, situation: Situation) -> list[Lesson]:

@@ -72,6 +72,8 @@ class Watch:
 
 # A record, and what became of its files.
 Due = tuple[str, tuple[StaleFile, ...]]
+# What is to happen to a record, and why.
+Settled = tuple[str, EventKind, str | None]
 
 
 def is_stale(changes: Sequence[StaleFile]) -> bool:
@@ -99,11 +101,12 @@ def check_stale(
             report.files += [(record.id, change) for change in changes[:room]]
             if is_stale(changes) != (record.metadata.validation.status == "archived"):
                 due.append((record.id, changes))
-        kinds: list[EventKind] = []
+        settled: list[Settled] = []
         if due and dry_run:
-            kinds = [kind for _, kind, _ in _find_due(project.store, project.name, due)]
+            settled = list(_find_due(project.store, project.name, due))
         elif due:
-            kinds = project.carry_out(partial(_settle, due, by))
+            settled = project.carry_out(partial(_settle, due, by))
+        kinds = [kind for _, kind, _ in settled]
         report.archived += kinds.count("stale")
         report.restored += kinds.count("fresh")
         if progress:
@@ -113,16 +116,14 @@ def check_stale(
     return report
 
 
-def _settle(due: Sequence[Due], by: str, change: Change) -> list[EventKind]:
+def _settle(due: Sequence[Due], by: str, change: Change) -> list[Settled]:
     settled = list(_find_due(change.writer, change.project.name, due))
     for record_id, kind, reason in settled:
         change.happen(record_id, kind, by, reason=reason)
-    return [kind for _, kind, _ in settled]
+    return settled
 
 
-def _find_due(
-    kept: Store | Writer, project: str, due: Iterable[Due]
-) -> Iterator[tuple[str, EventKind, str | None]]:
+def _find_due(kept: Store | Writer, project: str, due: Iterable[Due]) -> Iterator[Settled]:
     """What is to happen to records, by what each is now: another process may have been here
     first.
     """

@@ -46,16 +46,15 @@ def send_back(writer: Writer, project: str, decision_id: str, undone: Event) -> 
     """Archives what arrived with a decision that is undone, but for what somebody here vouches
     for, or trusts who said it, since.
     """
+    reason = f"{decision_id} was undone"
+    back = {"at": undone.at, "by": undone.by, "status": "archived", "reason": reason}
     for record_id in writer.arrived(project, ARRIVED_WITH + decision_id):
         stored = writer.get(project, record_id)
-        record = record_of(stored) if stored else None
-        if (
-            record
-            and record.said_by.endswith(VIA_IMPORT)
-            and record.metadata.validation.status not in VOUCHED_STATUSES
-        ):
-            reason = f"{decision_id} was undone"
-            back = {"at": undone.at, "by": undone.by, "status": "archived", "reason": reason}
+        if stored is None:
+            continue
+        record = record_of(stored)
+        is_vouched = record.metadata.validation.status in VOUCHED_STATUSES
+        if record.said_by.endswith(VIA_IMPORT) and not is_vouched:
             _add_in_order(writer, project, Event(record_id=record_id, kind="status", **back))
 
 

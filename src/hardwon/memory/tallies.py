@@ -8,8 +8,8 @@ from typing import Any, Concatenate, Final, ParamSpec, TypeVar
 
 from hardwon.lessons.counts import Tally
 from hardwon.lessons.evidence import Evidence, gather
-from hardwon.memory.project import Project, R
-from hardwon.records.kinds import AnyRecord
+from hardwon.memory.project import Project
+from hardwon.records.kinds import AnyRecord, R
 from hardwon.search.terms import Filters
 from hardwon.store.query import readable
 from hardwon.store.types import Daily, Found, Stored
