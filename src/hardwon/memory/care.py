@@ -291,9 +291,8 @@ class Care(Group):
         it.
         """
         store, name, wanted = self._project.store, self._project.name, parse_id(record_id)
-        contradictions = store.decisions(name, ["contradiction"], None, limits.DECISIONS_MAX)
         others: dict[str, None] = {}
-        for decision in map(record_of, contradictions):
+        for decision in map(record_of, store.decisions(name, ["contradiction"])):
             if isinstance(decision, Decision) and wanted in decision.evidence:
                 others |= dict.fromkeys(other for other in decision.evidence if other != wanted)
         successor = find_successor(store.events_of(name, wanted))

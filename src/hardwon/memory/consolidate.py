@@ -66,8 +66,8 @@ def consolidate_when_due(project: Project) -> None:
         tasks = _list_tasks(recent)[:_TASKS_AT_ONCE_MAX]
         promoted = {decision.target for decision in project.knowledge.decisions(("promote",), None)}
         drafts = Drafts(project)
-        _consolidate(project, tasks, recent, drafts, promoted)
-        _keep_new(project, drafts)
+        _consolidate(tasks, recent, drafts, promoted)
+        _keep_new(drafts)
 
 
 @dataclass
@@ -90,10 +90,10 @@ def consolidate(project: Project, llm: Llm | None, notes: Sequence[str] = ()) ->
     recent = list(readable(store.last_arrived(project.name, CONSIDERED_MAX)))
     drafts = Drafts(project, notes=list(notes))
     tasks = dict.fromkeys([*_list_tasks(recent), *store.most_counted(project.name, "score", most)])
-    _consolidate(project, list(tasks)[:most], recent, drafts, set())
+    _consolidate(list(tasks)[:most], recent, drafts, set())
     if llm is not None:
         _ask(llm, [record for record in recent if isinstance(record, Episode)], drafts)
-    return _keep_new(project, drafts)
+    return _keep_new(drafts)
 
 
 def _list_tasks(records: Iterable[AnyRecord]) -> list[str]:
@@ -101,16 +101,12 @@ def _list_tasks(records: Iterable[AnyRecord]) -> list[str]:
 
 
 def _consolidate(
-    project: Project,
-    tasks: Sequence[str],
-    recent: Sequence[AnyRecord],
-    drafts: Drafts,
-    promoted: set[str],
+    tasks: Sequence[str], recent: Sequence[AnyRecord], drafts: Drafts, promoted: set[str]
 ) -> None:
     """Merges near-duplicate rules, links contradictions, promotes what holds for the project (but
     for what is `promoted` already), retires what nobody sees.
     """
-    knowledge = project.knowledge
+    project, knowledge = drafts.project, drafts.project.knowledge
     vouched = project.store.vouched_items(project.name)
     everywhere = list(tasks)
     if vouched:
@@ -126,14 +122,10 @@ def _consolidate(
                 shown = knowledge.across_tasks(kind, item, everywhere)
                 if item in texts[kind] and holds_for_project(shown):
                     active = [other for other in shown if other.state == "active"]
+                    about = sorted({str(other.task_id) for other in active})
                     ids = sorted({name for other in active for name in other.support.newest_ids})
-                    drafts.add(
-                        "promote",
-                        target=target,
-                        text=texts[kind][item],
-                        tasks=sorted({other.task_id for other in active}),
-                        evidence=ids[: limits.ITEMS_MAX],
-                    )
+                    what = {"target": target, "text": texts[kind][item], "tasks": about}
+                    drafts.add("promote", **what, evidence=ids[: limits.ITEMS_MAX])
     for older, newer in find_opposite_outcomes(recent, limits.PAGE_RECORDS):
         both, reason = [older.id, newer.id], "the same situation, opposite outcomes"
         drafts.add("contradiction", target=situation_key(older), evidence=both, reason=reason)
@@ -157,28 +149,19 @@ def _consolidate_task(
             drafts.add("merge", task_id=task, target=duplicate, replacement=kept, reason=reason)
     newest = {(rule.kind, rule.support.item): rule.support.newest_ids[0] for rule in weighed}
     for works, avoid in find_opposite_rules(texts["works"], texts["avoid"]):
-        drafts.add(
-            "contradiction",
-            task_id=task,
-            target=works,
-            replacement=avoid,
-            evidence=[newest["works", works], newest["avoid", avoid]],
-            reason=f"reported as what works and as a mistake: {texts['works'][works]!r} and "
-            f"{texts['avoid'][avoid]!r}",
-        )
+        words = f"{texts['works'][works]!r} and {texts['avoid'][avoid]!r}"
+        reason = f"reported as what works and as a mistake: {words}"
+        both = [newest["works", works], newest["avoid", avoid]]
+        about = {"task_id": task, "target": works, "replacement": avoid}
+        drafts.add("contradiction", **about, evidence=both, reason=reason)
     for rule in weighed:
         last_day = rule.support.last_us // limits.DAY_US
         unused_days = knowledge.today - last_day
         shown = bool(rule.support.tallies)  # what was only adopted no episode has shown yet
         if shown and rule.state != "retired" and unused_days > limits.RULE_UNUSED_DAYS:
-            drafts.add(
-                "retire",
-                task_id=task,
-                target=rule.support.item,
-                replacement=str(last_day),
-                text=texts[rule.kind].get(rule.support.item, ""),
-                reason=f"no episode showed it for {unused_days} days",
-            )
+            item, reason = rule.support.item, f"no episode showed it for {unused_days} days"
+            about = {"task_id": task, "target": item, "replacement": str(last_day)}
+            drafts.add("retire", **about, text=texts[rule.kind].get(item, ""), reason=reason)
     return weighed, texts
 
 
@@ -224,11 +207,11 @@ def ask_for_rules(
     return read(reply)
 
 
-def _keep_new(project: Project, drafts: Drafts) -> Consolidation:
+def _keep_new(drafts: Drafts) -> Consolidation:
     """Keeps what is new of the drafts. A decision that came from a file, and that nobody verified,
     stands in nobody's way; but a rule is a candidate anyway, and need not be written down twice.
     """
-    name = project.name
+    project, name = drafts.project, drafts.project.name
     distinct = {decision_key(decision): decision for decision in drafts.decisions}
 
     def work(change: Change) -> list[Decision]:
@@ -246,20 +229,12 @@ def _keep_new(project: Project, drafts: Drafts) -> Consolidation:
     if distinct:
         # A lesson that somebody did not want for the whole project is not promoted again when
         # another task shows it.
-        most = limits.DECISIONS_MAX
-        promoted = project.store.decisions(name, ["promote"], None, most, undone=True)
+        promoted = project.store.decisions(name, ["promote"], undone=True)
         undone = {one.target for one in keep_kind(Decision, promoted)}
         made = project.carry_out(work)
 
-    def pick(action: Action) -> list[Decision]:
-        """Those of one sort."""
-        return [decision for decision in made if decision.action == action]
-
-    return Consolidation(
-        pick("merge"),
-        pick("contradiction"),
-        pick("promote"),
-        pick("retire"),
-        pick("rule"),
-        drafts.notes,
+    sorts = ("merge", "contradiction", "promote", "retire", "rule")
+    merged, opposed, spread, retired, written = (
+        [decision for decision in made if decision.action == sort] for sort in sorts
     )
+    return Consolidation(merged, opposed, spread, retired, written, drafts.notes)

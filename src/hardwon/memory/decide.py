@@ -84,13 +84,8 @@ class Deciding(Group):
         `verification_id` the run or approval, `author` who says so (`by` where nobody is named).
         `UnknownRecordError` where no record has that `record_id`.
         """
-        return self._change_status(
-            record_id,
-            "verified",
-            by if author is None else author,
-            verified_by=by,
-            verification_id=verification_id,
-        )
+        who, how = by if author is None else author, {"verification_id": verification_id}
+        return self._change_status(record_id, "verified", who, verified_by=by, **how)
 
     def publish(self, record_id: str, by: str = "user") -> AnyRecord:
         """Marks a verified record as one that proved itself. `UnknownRecordError` where no record
@@ -185,16 +180,13 @@ class Deciding(Group):
             named = {**ids_or_filters, **named}
             ids_or_filters = ()
         project = self._project
-
         # Elsewhere None means "any", and here it would mean "all".
         allowed = "a value: what is to be forgotten must be said"
+        unsaid = [name for name, value in named.items() if value is None]
         ids_by_word, asked, *_ = check_all(
             lambda: _check_ids("ids_or_filters", ids_or_filters),
             lambda: Filters.of(project.name, named),
-            *(
-                partial(check_that, value is not None, name, value, allowed)
-                for name, value in named.items()
-            ),
+            *(partial(check_that, False, name, None, allowed) for name in unsaid),
             dry_run=dry_run,
             by=by,
         )
@@ -254,10 +246,8 @@ def _taking_back(change: Change, event_id: str, by: str) -> Event:
         raise UnknownRecordError(none)
     record = change.must_get(event.record_id)
     is_undone = isinstance(record, Decision) and event.status == "archived"
-    allowed = (
-        "that a record was verified, published, archived or replaced; a decision that was taken "
-        "back is made anew"
-    )
+    sorts = "that a record was verified, published, archived or replaced"
+    allowed = f"{sorts}; a decision that was taken back is made anew"
     may_be = event.kind in ("status", "superseded") and not is_undone
     check_that(may_be, "decision_id", f"{event.kind} {event_id}", allowed)
     undone = {other.undoes for other in writer.events_of(project.name, event.record_id)}

@@ -9,7 +9,6 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Final
 
-from hardwon import limits
 from hardwon.errors import DamagedError
 from hardwon.first_use import lazy
 from hardwon.memory.later import staleness, times
@@ -73,13 +72,10 @@ class PastView:
     @lazy
     def _rolled_back(self) -> set[str]:
         sources = set[str]()
-        for undone in (False, True):
-            for stored in self._store.decisions(
-                self._project, ["rollback"], None, limits.DECISIONS_MAX, undone=undone
-            ):
-                decision, then = original_of(stored), self._then(stored)
-                if isinstance(decision, Decision) and then and then[1] in VOUCHED_STATUSES:
-                    sources.update(name_sources(decision.target))
+        for stored in self._store.decisions(self._project, ["rollback"], undone=None):
+            decision, then = original_of(stored), self._then(stored)
+            if isinstance(decision, Decision) and then and then[1] in VOUCHED_STATUSES:
+                sources.update(name_sources(decision.target))
         return sources
 
 

@@ -413,11 +413,11 @@ class Project:
 
     def check_embedder(self, within: Writer | None = None) -> None:
         """Vectors of two embedders must never be compared, or kept together."""
-        kept = (within or self.store).embedder(self.name)
-        if self.embedder and kept and kept != (self.embedder.name, self.embedder.dimension):
+        kept, embedder = (within or self.store).embedder(self.name), self.embedder
+        if embedder and kept and kept != (embedder.name, embedder.dimension):
+            here = f"the vectors kept here are of {kept[0]} ({kept[1]} numbers)"
             raise EmbeddingError(
-                f"the vectors kept here are of {kept[0]} ({kept[1]} numbers), not of "
-                f"{self.embedder.name} ({self.embedder.dimension}): open the memory with the "
+                f"{here}, not of {embedder.name} ({embedder.dimension}): open the memory with the "
                 "former, or run reembed() to replace them"
             )
 
@@ -517,8 +517,8 @@ class Change:
     def with_places(self, records: list[R]) -> list[R]:
         """The records, those that have a file knowing where it is, and fixes their number."""
         for index, record in enumerate(records):
-            if record.id in self.paths:
-                records[index] = record.copy_with(path_in_tree=self.paths[record.id])
+            if path := self.paths.get(record.id):
+                records[index] = record.copy_with(path_in_tree=path)
             elif type(record) is Fix:
                 number = self.writer.number_of(self.project.name, record.id)
                 records[index] = record.copy_with(number_in_history=number)

@@ -477,8 +477,8 @@ def make_metadata(
     source = check_mapping("source", source)
     if "author" in keywords:
         source["author"] = keywords["author"]
-    context: dict[str, Any] = {"timestamp": keywords.get("timestamp", at)}
-    context |= {name: keywords[name] for name in ("git_commit", "git_branch") if name in keywords}
+    when = "timestamp", "git_commit", "git_branch"
+    context = {"timestamp": at} | {name: keywords[name] for name in when if name in keywords}
     if "related_files" in keywords:
         context["related_files"] = related_files(keywords["related_files"], root, memory_file)
     whole = {

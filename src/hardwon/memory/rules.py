@@ -71,13 +71,11 @@ class RuleReading(TallyReading):
     @read_once
     def decisions(self, actions: tuple[Action, ...], task_id: str | None) -> list[Decision]:
         """Of a task and of the whole project (None: of every task), newest first."""
-        stored = self._store.decisions(self.project, actions, task_id, limits.DECISIONS_MAX)
-        return keep_kind(Decision, stored)
+        return keep_kind(Decision, self._store.decisions(self.project, actions, task_id))
 
     def undone_merges(self, task_id: str) -> list[tuple[str, str]]:
         """Lessons of a task that were merged once, and told apart again."""
-        most = limits.DECISIONS_MAX
-        stored = self._store.decisions(self.project, ["merge"], task_id, most, undone=True)
+        stored = self._store.decisions(self.project, ["merge"], task_id, undone=True)
         merges = keep_kind(Decision, stored)
         return [(merge.target, merge.replacement) for merge in merges if merge.task_id == task_id]
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence, 
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import starmap
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -324,22 +325,13 @@ def merge(
     """The union of records, and, with `trust`, of the events, minus what either side forgot."""
     name = project.name
     total = source.counts(name).total if progress else 0
-    local = {
-        stored.id
-        for undone in (False, True)
-        for stored in source.decisions(
-            name, LOCAL_ACTIONS, None, limits.DECISIONS_MAX, undone=undone
-        )
-    }
+    local = {stored.id for stored in source.decisions(name, LOCAL_ACTIONS, undone=None)}
     merged = Merged(dry_run=dry_run)
     comes_along = partial(_comes_along, trust=trust, local=local, merged=merged)
     coming = filter(comes_along, source.stream(name))
     incoming = _Incoming(merged, trust)
     if dry_run:
-        arrivals = (
-            _Arrival(without_secrets(_restore_whole(one)), events) for one, events in coming
-        )
-        incoming.foresee(project, report(arrivals, progress, total))
+        incoming.foresee(project, report(map(_make_arrival, coming), progress, total))
     else:
         arrived_from = shorten(source.location, _TARGET_CHARS_MAX)
         decision = project.decision("arrival", by, target=arrived_from)
@@ -358,9 +350,10 @@ def merge(
     return merged
 
 
-def _restore_whole(stored: Stored) -> AnyRecord:
+def _make_arrival(coming: tuple[Stored, Sequence[Event]]) -> _Arrival:
     """What left the history is whole again, as far as it can be."""
-    return original_of(restored(stored) or stored)
+    stored, events = coming
+    return _Arrival(without_secrets(original_of(restored(stored) or stored)), events)
 
 
 def _merge_batch(
@@ -375,7 +368,7 @@ def _merge_batch(
     undoes its `arrival`.
     """
     name, by = project.name, arrival.metadata.source.author
-    coming = [_Arrival(without_secrets(_restore_whole(stored)), events) for stored, events in batch]
+    coming = list(map(_make_arrival, batch))
     with project.write() as change:
         any_new = incoming.take(change, coming, by, ARRIVED_WITH + arrival.id)
         strangers = any_new and not incoming.trust
@@ -386,9 +379,15 @@ def _merge_batch(
         # an earlier merge may have brought events of the others, or these before they were
         # trusted; and what a stranger's file said to be retired is what it is there
         known = {event.id for one in coming for event in one.events}
+
+        def is_void(came: Event) -> bool:
+            """Whether trust makes such an arrival as if it had not happened."""
+            by_merge = (came.reason or "").startswith(ARRIVED_WITH)
+            return by_merge or (came.status == "archived" and came.id not in known)
+
         for record_id in change.writer.having_events(name, [one.record.id for one in coming]):
             if incoming.trust:
-                _believe_now(change, record_id, by, lambda event: _is_void(event, known))
+                _believe_now(change, record_id, by, is_void)
             refresh_status(change.writer, name, record_id)
     return strangers
 
@@ -425,11 +424,9 @@ def _comes_along(
     record = record_of(stored)
     author = record.metadata.source.author
     if isinstance(record, Decision):
-        what = f"{record.action} {record.target or record.text} by {author}: {record.id}"
-        _leave(merged, what)
+        _leave(merged, f"{record.action} {record.target or record.text} by {author}: {record.id}")
         return False
-    status = original_of(stored).metadata.validation.status
-    if status in VOUCHED_STATUSES:
+    if (status := original_of(stored).metadata.validation.status) in VOUCHED_STATUSES:
         _leave(merged, f"{status} by {author}, who recorded it so: {record.id}")
     return True
 
@@ -443,12 +440,6 @@ def _believe_now(change: Change, record_id: str, by: str, is_void: Callable[[Eve
         if event.kind == "imported" and is_void(event)
     ]
     writer.add_events(name, void)
-
-
-def _is_void(came: Event, known: Set[str]) -> bool:
-    """Whether a merge with trust makes such an arrival as if it had not happened."""
-    by_merge = (came.reason or "").startswith(ARRIVED_WITH)
-    return by_merge or (came.status == "archived" and came.id not in known)
 
 
 def _strange_row(one: _Arrival) -> Row:
@@ -492,13 +483,10 @@ def export(project: Project, path: Path, progress: Progress | None) -> int:
     """Writes every record of the project, as of one instant, to a file, whole or not at all;
     returns how many it holds. Each has the standing that it has, and its life, if it had one.
     """
-    total = project.store.counts(project.name).total if progress else 0
-    done = 0
-    with (
-        closing(project.store.stream(project.name)) as records,
-        files.writing_atomically(path) as file,
-    ):
-        lines = (_write_line(stored, events) for stored, events in records)
+    total, done = project.store.counts(project.name).total if progress else 0, 0
+    records = project.store.stream(project.name)
+    with closing(records), files.writing_atomically(path) as file:
+        lines = starmap(_write_line, records)
         for line in report(filter(None, lines), progress, total):
             file.write(line.encode() + b"\n")
             done += 1
@@ -512,13 +500,11 @@ def _write_line(stored: Stored, events: Sequence[Event]) -> str | None:
     whole = restored(stored)
     if whole is None:
         return None
-    if stored.kind == "decision":
-        decision = original_of(stored)
-        if isinstance(decision, Decision) and decision.action in LOCAL_ACTIONS:
-            return None
-    if not events:
+    record = original_of(whole) if events or stored.kind == "decision" else None
+    if isinstance(record, Decision) and record.action in LOCAL_ACTIONS:
+        return None
+    if record is None or not events:
         return sound_body(whole)
-    record = original_of(whole)
     written = record.metadata.validation
     standing = derive_standing_elsewhere(written, events)
     as_seen = record.copy_with(metadata=record.metadata.copy_with(validation=standing))

@@ -790,17 +790,19 @@ class Query(Reader):
         self,
         project: str,
         actions: Sequence[str],
-        task_id: str | None,
-        limit: int,
+        task_id: str | None = None,
+        limit: int = limits.DECISIONS_MAX,
         *,
-        undone: bool = False,
+        undone: bool | None = False,
     ) -> list[Stored]:
-        """Decisions of these actions that are not archived (`undone`: that are), of a task and of
-        the whole project (None: of every task), newest first. Those of a source that was rolled
+        """Decisions of these actions that are not archived (`undone`: that are; None: all), of a task
+        and of the whole project (None: of every task), newest first. Those of a source that was rolled
         back are left out, but for rollbacks.
         """
         bound = Bound([project, self.dialect.list_values(actions), limit])
-        where = f"r.kind = 'decision' AND r.status {'=' if undone else '<>'} 'archived'"
+        where = "r.kind = 'decision'"
+        if undone is not None:
+            where += f" AND r.status {'=' if undone else '<>'} 'archived'"
         if task_id is not None:
             where += f" AND (r.task_id IS NULL OR r.task_id = {bound.add(task_id)})"
         return self._stored(
