@@ -800,9 +800,8 @@ class Query(Reader):
         back are left out, but for rollbacks.
         """
         bound = Bound([project, self.dialect.list_values(actions), limit])
-        where = "r.kind = 'decision'"
-        if undone is not None:
-            where += f" AND r.status {'=' if undone else '<>'} 'archived'"
+        standing = "" if undone is None else f" AND r.status {'=' if undone else '<>'} 'archived'"
+        where = f"r.kind = 'decision'{standing}"
         if task_id is not None:
             where += f" AND (r.task_id IS NULL OR r.task_id = {bound.add(task_id)})"
         return self._stored(
