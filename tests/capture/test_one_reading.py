@@ -7,7 +7,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import subprocess
 import time
 from pathlib import Path
 from typing import Any
@@ -24,6 +23,7 @@ from hardwon.capture.transcripts import Format, take_in
 from hardwon.records.kinds import Trajectory
 from hardwon.runs.read import read_records, read_run
 from hardwon.runs.shapes import Run
+from short import run_program
 from test_transcripts import WRITERS, Done
 
 TASK = "Let the shop charge taxes"
@@ -73,16 +73,14 @@ def by_hooks_of_claude_code(shop: Path) -> None:
     common = {"session_id": "s", "cwd": str(shop)}
     tell("claude-code", common | {"hook_event_name": "UserPromptSubmit", "prompt": TASK})
     for command, code, output in SESSION:
-        after: dict[str, Any] = {"tool_name": "Bash", "tool_input": {"command": command}}
+        tool: dict[str, Any] = {"tool_name": "Bash", "tool_input": {"command": command}}
+        after: dict[str, Any] = {"stdout": output, "stderr": "", "interrupted": False}
+        after = {"error": f"Exit code {code}\n{output}"} if code else {"tool_response": after}
         if code is None:
             change = {"file_path": str(shop / command), "new_string": output}
-            after = {"tool_name": "Edit", "tool_input": change}
-        elif code:
-            after["error"] = f"Exit code {code}\n{output}"
-        else:
-            after["tool_response"] = {"stdout": output, "stderr": "", "interrupted": False}
+            tool, after = {"tool_name": "Edit", "tool_input": change}, {}
         name = "PostToolUseFailure" if code else "PostToolUse"
-        tell("claude-code", common | after | {"hook_event_name": name})
+        tell("claude-code", common | tool | after | {"hook_event_name": name})
     tell("claude-code", common | {"hook_event_name": "SessionEnd"})
 
 
@@ -153,13 +151,10 @@ def the_run() -> Run:
 
 def outline(run: Run) -> dict[str, Any]:
     """A run without its looks, which hooks leave out."""
+    done = [step for step in run.steps if step.kind != "look"]
     return {
         "task": run.task,
-        "steps": [
-            (step.kind, step.action, step.outcome, step.failure and step.failure.exact)
-            for step in run.steps
-            if step.kind != "look"
-        ],
+        "steps": [(s.kind, s.action, s.outcome, s.failure and s.failure.exact) for s in done],
         "problems": [
             (problem.failure.exact, problem.check.action, [step.action for step in problem.cure])
             for problem in run.problems
@@ -199,12 +194,10 @@ def test_what_the_run_of_that_session_is(shop: Path) -> None:
         problem.failure.words.split("\n")[0]: [step.action.split("\n")[0] for step in problem.cure]
         for problem in run.problems
     }
+    written = ["cat > migrations/2.sql <<'END'", "make migrate"]
     assert cures == {
         "assert 0 == 19 in test_tax": ["edit src/tax.py: RATE = 19"],
-        "sqlite3.OperationalError: no such table: taxes": [
-            "cat > migrations/2.sql <<'END'",
-            "make migrate",
-        ],
+        "sqlite3.OperationalError: no such table: taxes": written,
         "src/tax.py:3:1: F401 [*] `os` imported but unused": ["edit src/tax.py: import math"],
         "git: 'comit' is not a git command. See 'git --help'.": ["git commit -am taxes"],
     }
@@ -213,8 +206,8 @@ def test_what_the_run_of_that_session_is(shop: Path) -> None:
 
 
 def hardwon_run(*command: str) -> int:
-    words = [warm.python(), "-m", "hardwon.surfaces.cli.main", "run", "--", *command]
-    return subprocess.run(words, check=False, capture_output=True, timeout=60).returncode
+    words = (warm.python(), "-m", "hardwon.surfaces.cli.main", "run", "--", *command)
+    return run_program(*words, status=None, timeout=60).returncode
 
 
 def test_commands_of_one_terminal_and_folder_are_one_run_until_a_pause(
@@ -227,14 +220,12 @@ def test_commands_of_one_terminal_and_folder_are_one_run_until_a_pause(
     npm.write_text('#!/bin/sh\nif [ "$1" = ci ]; then touch modules; else sh build.sh; fi\n')
     npm.chmod(0o755)
     monkeypatch.setenv("PATH", f"{npm.parent}:{os.environ['PATH']}")
-    assert hardwon_run("npm", "run", "build") == 1
-    assert hardwon_run("npm", "ci") == 0
-    assert hardwon_run("npm", "run", "build") == 0
+    for code, command in ((1, "run build"), (0, "ci"), (0, "run build")):
+        assert hardwon_run("npm", *command.split()) == code
     with Memory() as memory:
         done = [one for one in memory.browse() if isinstance(one, Trajectory)]
     (run_id,) = {one.metadata.source.id for one in done}
-    run = read_records(done)
-    (problem,) = run.problems
+    (problem,) = read_records(done).problems
     assert problem.failure.words == "no module left-pad"
     assert [step.action for step in problem.cure] == ["npm ci"]
     monkeypatch.chdir(shop / "web")
@@ -247,13 +238,12 @@ def test_commands_of_one_terminal_and_folder_are_one_run_until_a_pause(
     with Memory() as memory:
         ids = [one.metadata.source.id for one in memory.browse()]
     assert (len(set(ids)), ids.count(run_id)) == (3, 3)
-    one = next(one.id for one in done)
-    part = at_once("show", one)
-    assert f"a part of a run of 3 records: hardwon show {one} --run" in part.stderr
-    whole = at_once("show", one, "--run").stdout
-    assert "went away by:\n      npm ci" in whole
-    told = answered("show", one, "--run")
-    assert (told["id"], len(told["steps"]), len(told["run"]["records"])) == (one, 1, 3)
+    part = at_once("show", done[0].id)
+    assert f"a part of a run of 3 records: hardwon show {done[0].id} --run" in part.stderr
+    assert "went away by:\n      npm ci" in at_once("show", done[0].id, "--run").stdout
+    told = answered("show", done[0].id, "--run")
+    assert (told["id"], len(told["steps"])) == (done[0].id, 1)
+    assert len(told["run"]["records"]) == 3
     assert [step["outcome"] for step in told["run"]["steps"]] == ["failed", "worked", "worked"]
 
 
@@ -320,7 +310,5 @@ def test_a_run_is_shown_as_a_story(shop: Path) -> None:
     with Memory() as memory:
         steps = [{"action": name, "ok": True} for name in ("ls", "cat a.txt", "cat a.txt", "./go")]
         looked = memory.record_trajectory("Go", steps)
-    assert (
-        "\n  look     3 times: ls; cat a.txt\n✓ change   ./go\n"
-        in at_once("show", looked.id).stdout
-    )
+    shown = at_once("show", looked.id).stdout
+    assert "\n  look     3 times: ls; cat a.txt\n✓ change   ./go\n" in shown
