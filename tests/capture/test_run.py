@@ -59,7 +59,7 @@ def _in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 def run(
     *command: str, options: Sequence[str] = (), **how: Any
 ) -> subprocess.CompletedProcess[bytes]:
-    ends = {} if "input" in how else {"stdin": subprocess.DEVNULL}
+    ends: dict[str, Any] = {} if "input" in how else {"stdin": subprocess.DEVNULL}
     words = [warm.python(), *HARDWON[1:], "run", *options, "--", *command]
     how = {"capture_output": True, "timeout": PATIENCE_S} | ends | how
     return subprocess.run(words, check=False, **how)
