@@ -61,8 +61,8 @@ def run(
 ) -> subprocess.CompletedProcess[bytes]:
     ends: dict[str, Any] = {} if "input" in how else {"stdin": subprocess.DEVNULL}
     words = [warm.python(), *HARDWON[1:], "run", *options, "--", *command]
-    how = {"capture_output": True, "timeout": PATIENCE_S} | ends | how
-    return subprocess.run(words, check=False, **how)
+    how = {"timeout": PATIENCE_S, **ends, **how}
+    return subprocess.run(words, capture_output=True, check=False, **how)
 
 
 def shell(line: str, *options: str, **how: Any) -> subprocess.CompletedProcess[bytes]:
