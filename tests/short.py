@@ -23,6 +23,12 @@ def succeed(memory: Memory, *successes: str, task: str = "t", **more: Any) -> Ep
     return memory.record_episode(task, more.pop("score", 0.9), successes=successes, **more)
 
 
+def status_of(memory: Memory, record_id: str) -> str:
+    record = memory.get(record_id)
+    assert record is not None
+    return record.metadata.validation.status
+
+
 def run_program(
     *command: str | Path, status: int | None = 0, **options: Any
 ) -> subprocess.CompletedProcess[str]:

@@ -27,17 +27,11 @@ WRITTEN = page.PAGE.read_text()
 
 def episode(number: int) -> Measured:
     table, column = ("orders", "order_total") if number % 2 else ("sailors", "sailor_age")
-    action = f"SELECT {column} FROM {table}"
+    action, what = f"SELECT {column} FROM {table}", "order" if number % 2 else "age of a sailor"
     step = {"action": action, "observation": "[(1,)]", "reward": 1.0, "valid": True}
-    return {
-        "run": "made-up",
-        "db": table,
-        "query": f"What is the largest {'order' if number % 2 else 'age of a sailor'} of year {number}?",
-        "gold": f"{action};",
-        "gold_tables": [table],
-        "gold_columns": [column],
-        "steps": [step],
-    }
+    made = {"run": "made-up", "db": table, "gold": f"{action};", "steps": [step]}
+    made["query"] = f"What is the largest {what} of year {number}?"
+    return made | {"gold_tables": [table], "gold_columns": [column]}
 
 
 @pytest.fixture(scope="module")
@@ -53,10 +47,8 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def read_stores(results: Path) -> dict[str, Measured]:
-    return {
-        path.stem.removeprefix("peer-"): json.loads(path.read_text())
-        for path in results.glob("peer-*.json")
-    }
+    paths = results.glob("peer-*.json")
+    return {path.stem.removeprefix("peer-"): json.loads(path.read_text()) for path in paths}
 
 
 @pytest.mark.parametrize("store", NEED_NOTHING)
@@ -91,14 +83,10 @@ def test_the_output_of_a_program_replaces_the_one_before(tmp_path: Path) -> None
     program = page.run_program(tmp_path / "write.py", "--rounds 3", None)
     text = page.fill_page(WRITTEN, page.Results({}, {}), [program])
     section = text.partition("### write\n")[2].partition("\n### ")[0]
-    assert re.fullmatch(
-        r"\nWrites\.\n\n`python benchmarks/write.py --rounds 3` \(\d+ s, a bound was missed; .+\)"
-        r"\n\n```text\n7 µs\n```\n",
-        section,
-    )
-    assert text.replace(section, "") == WRITTEN.replace(
-        WRITTEN.partition("### write\n")[2].partition("\n### ")[0], ""
-    )
+    command = r"`python benchmarks/write.py --rounds 3` \(\d+ s, a bound was missed; .+\)"
+    assert re.fullmatch(rf"\nWrites\.\n\n{command}\n\n```text\n7 µs\n```\n", section)
+    before = WRITTEN.partition("### write\n")[2].partition("\n### ")[0]
+    assert text.replace(section, "") == WRITTEN.replace(before, "")
 
 
 def test_every_benchmark_has_a_place_on_the_page() -> None:

@@ -32,6 +32,7 @@ METHOD = "no body: ours takes the same under the same names"
 THERE = "no: the tables are there; theirs have the same columns and types"
 HOLDS = "no: data; the column holds {}"
 PRINTED = "no: printed; ours prints the same keys"
+ALL_BUT_ITS_LAST = "runs but for its last statement, which SQLite does not have"
 COMMENTS = "no: its body is comments, which is no Python; the method of that name does it"
 
 
@@ -76,11 +77,7 @@ FIX_HISTORY = {
         Block("trends of thirty days", "daily_success_rate"),
         Block("issue types", "avg_fix_time"),
         Block("indexes", "CREATE INDEX", "no: they are there, under the same names"),
-        Block(
-            "maintenance",
-            "UPDATE STATISTICS",
-            "runs but for its last statement, which SQLite does not have",
-        ),
+        Block("maintenance", "UPDATE STATISTICS", ALL_BUT_ITS_LAST),
     ],
     "bash": [
         Block("the form of a command", "memory.sh <command>", "no: shows the form alone"),
@@ -104,16 +101,12 @@ FIX_HISTORY = {
         Block("what `stats` prints", "total_fixes_attempted", PRINTED),
     ],
 }  # fmt: skip
-TRAINING = {
-    "python": [
-        Block("the usage in its docstring", "from training.memory import ("),
-        Block(
-            "the module", "", "is what takes its place: test by test its functions give the same"
-        ),
-    ]
-}
+GIVES = "is what takes its place: test by test its functions give the same"
+IN_ITS_DOCSTRING = Block("the usage in its docstring", "from training.memory import (")
+TRAINING = {"python": [IN_ITS_DOCSTRING, Block("the module", "", GIVES)]}
 LOADS = "runs; `hardwon load` reads it, as it stands"
 MAKES = "runs; `hardwon load` reads its list, saved with `json.dump`"
+FILLED_IN = "runs; `validate` names what is to be filled in"
 TYPES = "no: TypeScript; JSON of these fields is read and written word for word"
 # Of these, all blocks in their order; those without a language are texts.
 DATA_SETS = {
@@ -139,9 +132,7 @@ DATA_SETS = {
         Block("a template of a hundred", "'debug_issue_", MAKES),
         Block("an empty template", "# START OF DATASET"),
         Block("the storage loop", "for mem in memories:\n"),
-        Block(
-            "the cheatsheet: a template", "'TYPE'", "runs; `validate` names what is to be filled in"
-        ),
+        Block("the cheatsheet: a template", "'TYPE'", FILLED_IN),
         Block("code successes", "'bug_fix_", MAKES),
         Block("code failures", "'runtime_err_", MAKES),
         Block("learnings", "# 30 pattern", MAKES),
@@ -335,9 +326,7 @@ def test_the_page_names_every_block() -> None:
             names: dict[str, list[str]] = {}
             for block in blocks:
                 names.setdefault(block.becomes, []).append(block.name)
-            rows += [
-                f"| {LANGUAGES[language]} | {', '.join(alike)} | {becomes} |"
-                for becomes, alike in names.items()
-            ]
+            told = LANGUAGES[language]
+            rows += [f"| {told} | {', '.join(names[how])} | {how} |" for how in names]
         table = PAGE.partition(f"## {title}\n")[2].partition("\n## ")[0]
         assert re.findall(r"^\| .*", table, re.MULTILINE)[1:] == rows

@@ -61,6 +61,14 @@ def brought_by(requirements: list[str]) -> set[str]:
     return found
 
 
+def find_imported(source: str) -> set[str]:
+    """The packages that a program imports."""
+    nodes = list(ast.walk(ast.parse(source)))
+    names = [node.names[0].name for node in nodes if isinstance(node, ast.Import)]
+    names += [node.module or "" for node in nodes if isinstance(node, ast.ImportFrom)]
+    return {name.partition(".")[0] for name in names}
+
+
 def test_every_extra_is_tried_and_brings_what_its_example_imports() -> None:
     tools = extras()
     assert list(tools.TRIALS) == tools.extras()
@@ -68,13 +76,7 @@ def test_every_extra_is_tried_and_brings_what_its_example_imports() -> None:
     owners = packages_distributions()
     for extra, trial in tools.TRIALS.items():
         source = (ROOT / trial).read_text() if trial.startswith("examples/") else trial
-        imported = {
-            (each.module or "").partition(".")[0]
-            if isinstance(each, ast.ImportFrom)
-            else each.names[0].name.partition(".")[0]
-            for each in ast.walk(ast.parse(source))
-            if isinstance(each, ast.Import | ast.ImportFrom)
-        } - {"hardwon", *sys.stdlib_module_names}
+        imported = find_imported(source) - {"hardwon", *sys.stdlib_module_names}
         brought = brought_by([*project["dependencies"], *project["optional-dependencies"][extra]])
         for name in imported:
             given = {re.sub(r"[-_.]+", "-", each).lower() for each in owners[name]}

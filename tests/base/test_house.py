@@ -28,14 +28,10 @@ READS_OLDER = {"fixes/legacy.py"}
 def modules_imported_by(path: Path) -> set[str]:
     """The modules that one imports at run time (what is only for type checkers does not count)."""
     tree = ast.parse(path.read_text())
-    skipped = {
-        id(inner)
-        for node in ast.walk(tree)
-        if isinstance(node, ast.If)
-        and "TYPE_CHECKING" in ast.unparse(node.test)
-        and "not" not in ast.unparse(node.test)
-        for inner in ast.walk(node)
-    }
+    tested = [node for node in ast.walk(tree) if isinstance(node, ast.If)]
+    for_types = [node for node in tested if ast.unparse(node.test).endswith("TYPE_CHECKING")]
+    typed = [node for node in for_types if "not" not in ast.unparse(node.test)]
+    skipped = {id(inner) for node in typed for inner in ast.walk(node)}
     names: set[str] = set()
     for node in ast.walk(tree):
         if id(node) in skipped:
@@ -73,9 +69,7 @@ def test_imports_point_one_way() -> None:
 
 def test_surfaces_do_not_know_where_records_are_kept() -> None:
     for path in (SOURCE / "surfaces").rglob("*.py"):
-        assert not [
-            name for name in modules_imported_by(path) if name.startswith("hardwon.store")
-        ], path
+        assert "store" not in rooms_imported_by(path), path
 
 
 def test_sql_lives_in_the_store_and_in_tables_of_designs() -> None:
@@ -85,11 +79,8 @@ def test_sql_lives_in_the_store_and_in_tables_of_designs() -> None:
     for path in SOURCE.rglob("*.py"):
         found = statement.search(path.read_text())
         place = path.relative_to(SOURCE)
-        may = (
-            place.parts[0] == "store"
-            or place.name == "tables.py"
-            or place.as_posix() in READS_OLDER
-        )
+        may = place.parts[0] == "store" or place.name == "tables.py"
+        may = may or place.as_posix() in READS_OLDER
         assert not found or may, f"{place}: {found and found.group()}"
 
 
@@ -102,17 +93,13 @@ def test_pure_rooms_do_no_input_or_output() -> None:
                 names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
                 names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
                 assert not forbidden & {name.split(".")[0] for name in names}, path
-                assert "os" not in names or path == SOURCE / "records/fields.py", (
-                    "only a new id is drawn"
-                )
+                # where a new id is drawn
+                assert "os" not in names or path == SOURCE / "records/fields.py"
 
 
 def test_all_lists_the_public_names() -> None:
-    visible = sorted(
-        name
-        for name, value in vars(hardwon).items()
-        if not name.startswith("_") and not isinstance(value, type(sys))
-    )
+    names = [name for name in vars(hardwon) if not name.startswith("_")]
+    visible = [name for name in names if not isinstance(getattr(hardwon, name), type(sys))]
     assert hardwon.__all__ == sorted({*visible, *hardwon._LATER})
     assert not set(visible) & set(hardwon._LATER)  # which are imported when somebody asks for them
     assert set(hardwon.__all__) <= set(dir(hardwon))
@@ -122,10 +109,8 @@ def test_all_lists_the_public_names() -> None:
 def test_importing_loads_nothing_heavy() -> None:
     code = "import sys; from hardwon import Memory; print(' '.join(sys.modules))"
     loaded = run_program(sys.executable, "-c", code).stdout.split()
-    heavy = {
-        "numpy", "fastapi", "uvicorn", "mcp", "psycopg", "rich", "typer", "httpx", "sqlite3", "asyncio",
-    }  # fmt: skip
-    assert not heavy & set(loaded)
+    heavy = "numpy fastapi uvicorn mcp psycopg rich typer httpx sqlite3 asyncio"
+    assert not set(heavy.split()) & set(loaded)
     assert not [name for name in loaded if name.startswith("hardwon.store.postgres")]
     assert "hardwon.memory" in loaded
 
@@ -144,11 +129,8 @@ def test_a_short_command_loads_only_what_it_needs(tmp_path: Path) -> None:
     assert "records: 1\n" in done.stdout
     collects, *loaded = done.stderr.split()
     assert collects == "True", "garbage is collected again once everything is imported"
-    later = (
-        "memory.context", "memory.knowledge", "memory.consolidate", "memory.transfer", "memory.results",
-        "memory.staleness", "outside.llm",
-    )  # fmt: skip
-    needless = {f"hardwon.{name}" for name in later}
+    later = "context knowledge consolidate transfer results staleness"
+    needless = {"hardwon.outside.llm", *(f"hardwon.memory.{name}" for name in later.split())}
     assert not (needless | {"rich", "asyncio"}) & set(loaded)
 
 
@@ -162,9 +144,8 @@ def test_every_bound_has_its_unit_and_its_reason() -> None:
         and (bound := re.match(r"(\w+): Final = ", line))
     }
     bounds = (node.target for node in ast.parse(text).body if isinstance(node, ast.AnnAssign))
-    named = {bound.id for bound in bounds if isinstance(bound, ast.Name)} - {
-        "KIB", "MIB", "GIB", "DAY_US",
-    }  # fmt: skip
+    named = {bound.id for bound in bounds if isinstance(bound, ast.Name)}
+    named -= {"KIB", "MIB", "GIB", "DAY_US"}
     assert named == reasons
     assert len(named) > 20
 

@@ -53,18 +53,13 @@ def by_a_relative_name(own: Path, _: Path) -> Path:
     return Path(os.path.relpath(own))
 
 
-WAYS: list[Aliases] = [
-    through_a_link, through_two_links, as_a_second_name, as_a_second_name_beside, through_a_linked_folder,
-    by_the_way_round, by_a_relative_name,
-]  # fmt: skip
+WAYS: list[Aliases] = [through_a_link, through_two_links, through_a_linked_folder]
+WAYS += [as_a_second_name, as_a_second_name_beside, by_the_way_round, by_a_relative_name]
 
 
 def state_of(folder: Path) -> dict[str, bytes]:
-    return {
-        str(path): path.read_bytes()
-        for path in folder.rglob("*")
-        if path.is_file() and not path.name.endswith("-shm")
-    }
+    files = [path for path in folder.rglob("*") if path.is_file()]
+    return {str(path): path.read_bytes() for path in files if not path.name.endswith("-shm")}
 
 
 def ids_of(functions: list[Aliases]) -> list[str]:
@@ -79,9 +74,7 @@ def aside(tmp_path: Path) -> Path:
 
 WRITERS: dict[str, Callable[[Memory, Path], Any]] = {
     "export": lambda memory, target: memory.export(target),
-    "export of a training memory": lambda memory, target: export_agent_memory(
-        memory, target, overwrite=True
-    ),
+    "of training": lambda memory, target: export_agent_memory(memory, target, overwrite=True),
     "insights": lambda memory, target: AIMemory.on(memory).export_insights(target),
 }
 
@@ -102,20 +95,13 @@ def test_the_database_stays(tmp_path: Path, aside: Path, writer: str, way: Alias
         assert memory.get(kept.id) == kept
 
 
-KEPT = (
-    "memory.db-wal", "memory.tokens.db", "memory.db.before-restore-1", ".hardwon-tree", "a file of the tree",
-)  # fmt: skip
-
-
+KEPT = ("memory.db-wal", "memory.tokens.db", "memory.db.before-restore-1")
+OF_THE_TREE = (".hardwon-tree", "a file of the tree")
 # A second name of a file of the tree is another name only: to replace it leaves the tree as it is.
-@pytest.mark.parametrize(
-    ("own", "way"),
-    [
-        pair
-        for pair in product(KEPT, WAYS)
-        if "tree" not in pair[0] or "second_name" not in pair[1].__name__
-    ],
-)
+OTHER_WAYS = [way for way in WAYS if "second_name" not in way.__name__]
+
+
+@pytest.mark.parametrize(("own", "way"), [*product(KEPT, WAYS), *product(OF_THE_TREE, OTHER_WAYS)])
 def test_all_else_of_a_memory_stays(tmp_path: Path, aside: Path, own: str, way: Aliases) -> None:
     with MemoryEngine(tmp_path / "brain") as engine:
         keys = {"tool": "code_interpreter", "task_type": "debug", "summary": "lock"}
@@ -123,11 +109,9 @@ def test_all_else_of_a_memory_stays(tmp_path: Path, aside: Path, own: str, way: 
         engine.memory.tokens.create("a", scope="read")
         home = Path(engine.memory.location).parent
         (home / "memory.db.before-restore-1").write_bytes(b"kept")
-        path = (
-            next((tmp_path / "brain").rglob("*_lock_*.json"))
-            if own == KEPT[-1]
-            else (home.parent if own == ".hardwon-tree" else home) / own
-        )
+        path = (home.parent if own == ".hardwon-tree" else home) / own
+        if own == OF_THE_TREE[1]:
+            path = next((tmp_path / "brain").rglob("*_lock_*.json"))
         target = way(path, aside)
         before = path.read_bytes()
         with pytest.raises(InvalidInputError, match=r"memory's own|no database has"):
@@ -141,11 +125,8 @@ def test_a_backup_and_its_checksum_replace_nothing(tmp_path: Path, aside: Path) 
         (aside / "copy.db.sha256").symlink_to(memory.location)
         (aside / "new.db").symlink_to(tmp_path / "brain" / "memory.tokens.db")
         before = state_of(tmp_path)
-        for target in (
-            aside / "copy.db",
-            aside / "new.db",
-            tmp_path / "brain" / "memory.tokens.db",
-        ):
+        tokens = tmp_path / "brain" / "memory.tokens.db"
+        for target in (aside / "copy.db", aside / "new.db", tokens):
             with pytest.raises(InvalidInputError, match="memory's own, such as copy.db"):
                 memory.backup(target)
         assert state_of(tmp_path) == before

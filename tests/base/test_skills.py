@@ -22,7 +22,7 @@ from engines import ENGINES
 from hardwon import Memory
 from hardwon.errors import PlaceError
 from hardwon.memory import skills as made
-from hardwon.memory.skills import FILE_NAME, SKILL_TASKS_MAX, Skill
+from hardwon.memory.skills import FILE_NAME, Skill
 from hardwon.surfaces.mcp.server import SKILLS
 from hardwon.text.tokens import count_tokens
 from mcp_calls import MODES, ask_of_skills, over_stdio, parameters, run
@@ -60,13 +60,12 @@ def check(text: str, folder: str) -> Frontmatter:
 
 def learn(memory: Memory, *, vouched: bool = True) -> dict[str, list[str]]:
     """Something of everything that becomes a skill: the ids of each."""
+    authors = [f"agent {number}" for number in range(6)]
+    text, task = "Read the log first", "parse_dates"
     kept: dict[str, list[Any]] = {
         "errors": [memory.record_trajectory("deploy", STEPS, 1.0)],
         "fixes": [memory.record_fix(ISSUE, True, True, fix_commands=["raise it"]) for _ in "abc"],
-        "task": [
-            succeed(memory, "Read the log first", task="parse_dates", author=f"agent {number}")
-            for number in range(6)
-        ],
+        "task": [succeed(memory, text, task=task, author=author) for author in authors],
     }
     ids = {name: [each.id for each in records] for name, records in kept.items()}
     for each in (each for some in ids.values() for each in some if vouched):
@@ -120,11 +119,8 @@ def test_what_failed_more_often_than_it_helped_is_no_skill(tmp_path: Path) -> No
 
 
 def files_in(folder: Path) -> dict[str, tuple[int, str]]:
-    return {
-        str(path.relative_to(folder)): (path.stat().st_ino, path.read_text())
-        for path in folder.rglob("*")
-        if path.is_file()
-    }
+    files = [path for path in folder.rglob("*") if path.is_file()]
+    return {str(path): (path.stat().st_ino, path.read_text()) for path in files}
 
 
 def test_an_export_is_brought_up_to_date_and_leaves_the_rest_alone(tmp_path: Path) -> None:
@@ -251,10 +247,8 @@ async def read(client: Client, uri: str) -> str:
 def check_entry(entry: dict[str, Any], text: str, skill: Skill) -> None:
     assert entry["uri"] == f"skill://{skill.name}/SKILL.md"
     assert entry["frontmatter"] == yaml.safe_load(text.split("---\n")[1])
-    digest = f"sha256:{sha256(text.encode()).hexdigest()}"
-    assert entry["resources"] == [
-        {"uri": entry["uri"], "digest": digest, "size": len(text.encode())}
-    ]
+    digest, size = f"sha256:{sha256(text.encode()).hexdigest()}", len(text.encode())
+    assert entry["resources"] == [{"uri": entry["uri"], "digest": digest, "size": size}]
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -291,4 +285,3 @@ def test_a_server_tells_of_its_skills(tmp_path: Path, mode: str) -> None:
             assert len((await ask_of_skills(client, "skills/list"))["skills"]) == 2
 
     run(work)
-    assert SKILL_TASKS_MAX

@@ -13,13 +13,9 @@ from command_line import EXAMPLES
 from snippets import PAGES, ROOT, WrongPageError, blocks_of, run_page
 
 MADE_FROM_COMMANDS = ROOT / "docs" / "reference" / "cli.md"
-NEVER_RUN = [
-    (
-        "README.md",
-        "tests/base/test_docs.py runs make demo in a fresh clone, and make test is what runs this",
-    ),
-    ("docs/tutorial.md", "it installs packages, as make demo does in tests/base/test_docs.py"),
-]
+DEMO = "tests/base/test_docs.py runs make demo in a fresh clone, and make test is what runs this"
+PACKAGES = "it installs packages, as make demo does in tests/base/test_docs.py"
+NEVER_RUN = [("README.md", DEMO), ("docs/tutorial.md", PACKAGES)]
 """The blocks that are not run, and why. As few as can be."""
 
 
@@ -71,17 +67,14 @@ def test_the_snippets_of_the_command_line_run_here_or_as_examples(
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_no_block_that_readers_see_goes_unseen(page: Path) -> None:
     """However it is written: with other fences, in a list, or indented."""
-    shown = markdown.markdown(
-        page.read_text(encoding="utf-8"), extensions=["pymdownx.superfences", "tables"]
-    )
+    shown = markdown.markdown(page.read_text(), extensions=["pymdownx.superfences", "tables"])
     seen = [block for block in blocks_of(page) if not block.hidden]
     assert len(re.findall("<pre>", shown)) == len(seen)
 
 
 def test_few_blocks_are_never_run_and_each_is_known() -> None:
-    assert [
-        (block.page, block.never) for page in PAGES for block in blocks_of(page) if block.never
-    ] == NEVER_RUN
+    blocks = [block for page in PAGES for block in blocks_of(page)]
+    assert [(block.page, block.never) for block in blocks if block.never] == NEVER_RUN
 
 
 FALSE_PAGES = {

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 import crowd
-import hardwon
 from cases import seed_of_the_run
 from crowd import Plan, live
 from hardwon import Memory
@@ -22,8 +19,8 @@ from hardwon.memory.project import Project
 from hardwon.memory.record import Recording
 from hardwon.store.base import add_tallies
 from hardwon.store.sqlite.connection import SQLITE
+from short import run_program
 
-ROOT = Path(hardwon.__file__).parent.parent.parent
 STEPS = 1_500
 LIVES_TRIED = 6
 
@@ -39,10 +36,8 @@ def test_thousands_of_steps_under_faults() -> None:
         )
     print(crowd.report(plan, found, 1.0))
     assert found.steps == STEPS
-    never = {*crowd.ACTIONS, "open"} - set(found.tally.steps)
-    assert len(never) <= 1, (
-        "of so many steps a rare one may be missing once in a thousand runs, and never two"
-    )
+    # of so many steps a rare one may be missing once in a thousand runs, and never two
+    assert len({*crowd.ACTIONS, "open"} - set(found.tally.steps)) <= 1
     assert sum(found.tally.fired.values()) > 30, "hardly any fault struck"
     assert found.tally.counts["acknowledged writes"] > STEPS / 4
     assert found.tally.counts["unacknowledged writes"] > 5
@@ -50,12 +45,8 @@ def test_thousands_of_steps_under_faults() -> None:
 
 def run_alone(seed: int, hash_seed: str) -> str:
     environment = {**os.environ, "PYTHONHASHSEED": hash_seed}
-    command = [
-        sys.executable, str(ROOT / "torture" / "crowd.py"), "--steps", "200", "--seed", str(seed),
-    ]  # fmt: skip
-    done = subprocess.run(
-        command, env=environment, capture_output=True, text=True, timeout=250, check=True
-    )
+    command = (sys.executable, crowd.__file__, "--steps", "200", "--seed", str(seed))
+    done = run_program(*command, env=environment, timeout=250)
     assert done.stdout.startswith(f"seed {seed}\n")
     return next(line for line in done.stdout.splitlines() if line.startswith("trace: "))
 
@@ -92,10 +83,8 @@ def tear_a_batch(patch: pytest.MonkeyPatch) -> None:
     keep_all = recording.keep_all
 
     def torn(project: Project, given: list[Any], *, returned: bool) -> Any:
-        return [
-            *keep_all(project, given[:1], returned=returned),
-            *keep_all(project, given[1:], returned=returned),
-        ]
+        halves = (given[:1], given[1:])
+        return [one for half in halves for one in keep_all(project, half, returned=returned)]
 
     patch.setattr(recording, "keep_all", torn)
 
@@ -104,21 +93,18 @@ def forget_half(patch: pytest.MonkeyPatch) -> None:
     patch.setattr("hardwon.store.base.take_back", lambda _session, _taught: None)
 
 
-@pytest.mark.parametrize(
-    ("plant", "faults"),
-    [
-        (lose_an_acknowledged_record, False), (lose_a_tally, False), (bring_back_what_was_forgotten, False),
-        (tear_a_batch, True), (forget_half, False),
-    ],
-)  # fmt: skip
+PLANTED = [lose_an_acknowledged_record, lose_a_tally, bring_back_what_was_forgotten]
+PLANTED += [tear_a_batch, forget_half]
+
+
+@pytest.mark.parametrize("plant", PLANTED)
 def test_a_fault_of_the_program_is_found(
-    plant: Callable[[pytest.MonkeyPatch], None], faults: bool, monkeypatch: pytest.MonkeyPatch
+    plant: Callable[[pytest.MonkeyPatch], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     plant(monkeypatch)
-    plan = Plan(3, LIVES_TRIED * crowd.STEPS_OF_A_LIFE, faults)
-    found = next(
-        (lived for number in range(LIVES_TRIED) if (lived := live(plan, number)).finding), None
-    )
+    plan = Plan(3, LIVES_TRIED * crowd.STEPS_OF_A_LIFE, plant is tear_a_batch)
+    lives = (live(plan, number) for number in range(LIVES_TRIED))
+    found = next((lived for lived in lives if lived.finding), None)
     assert found is not None, "the crowd went on as if nothing were wrong"
     print(found.finding)
     assert f"life {found.number}, step {found.steps}" in found.finding

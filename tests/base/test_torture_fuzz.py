@@ -3,29 +3,25 @@
 from __future__ import annotations
 
 import re
-import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
 
-import crowd
 import fuzz
-import power_loss
 from cases import each
 from fuzz import run_all
 from fuzz_targets import TARGETS, Run, Target
 from hardwon.capture import tests as test_runs
 from hardwon.errors import InvalidInputError
 from hardwon.outside.locations import without_password
-from hardwon.store.query import unpack
 from hardwon.store.sqlite.connection import file_system_of
 from hardwon.text.lines import read_line
 from hardwon.tree.routing import Coherence
+from short import run_program
 
 SEED = 20261116
 
@@ -55,12 +51,6 @@ def test_what_was_found_once_breaks_nothing_any_more(parse: Callable[[], Any]) -
 def test_paths_that_are_none_are_refused(paths: Any) -> None:
     with pytest.raises(InvalidInputError):
         Coherence.derive(paths)
-
-
-@each("packed", ["1:", "1:eNo="])
-def test_a_packed_body_that_is_none_is_refused(packed: str) -> None:
-    with pytest.raises(ValueError, match=".+"):
-        unpack(packed)
 
 
 @each(
@@ -102,30 +92,6 @@ def test_what_takes_for_ever_is_stopped_and_found(monkeypatch: pytest.MonkeyPatc
 
 def test_the_command_tells_its_seed_and_what_was_done() -> None:
     command = "--runs 5 --seed 7 --of fence --of redaction".split()
-    done = subprocess.run(
-        [sys.executable, fuzz.__file__, *command], capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr
+    done = run_program(sys.executable, fuzz.__file__, *command)
     assert done.stdout.startswith("seed 7\nfence ")
     assert "10 inputs for 2 parsers" in done.stdout
-
-
-@pytest.mark.parametrize(
-    ("program", "option"), [(crowd, "--steps"), (power_loss, "--states"), (fuzz, "--runs")]
-)
-@pytest.mark.parametrize("amount", ["0", "many"])
-def test_nothing_is_not_enough(
-    program: ModuleType,
-    option: str,
-    amount: str,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    monkeypatch.setattr(sys, "argv", [program.__name__, f"{option}={amount}"])
-    with pytest.raises(SystemExit) as left:
-        program.main()
-    assert left.value.code == 2
-    assert (
-        f"argument {option}: {amount!r} is not allowed; allowed: a whole number from 1"
-        in capsys.readouterr().err
-    )

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -14,7 +12,7 @@ import pytest
 
 from hardwon.outside import files
 from hardwon.tree.files import TreeFiles
-from power_loss import STATES_OF_ONE_WORKLOAD, WORKLOADS, room, run
+from power_loss import STATES_OF_ONE_WORKLOAD, WORKLOADS, run
 from power_workloads import OfRecords, OfTrainingMemory, OfTree, Workload
 
 SEED = 20261116
@@ -60,20 +58,21 @@ def _in_a_hurry(path: Path, *_: Any) -> apsw.Connection:
     return connection
 
 
-BUGS: dict[str, tuple[type[Workload], AbstractContextManager[Any]]] = {
+OF_SQLITE = "hardwon.store.sqlite"
+BUGS: dict[str, tuple[type[Workload], Any]] = {
     "a folder's own name is not synced": (OfRecords, mock.patch.object(files, "sync")),
     "commits are not synced": (
         OfRecords,
-        mock.patch("hardwon.store.sqlite.connection.connect", _in_a_hurry),
+        mock.patch(f"{OF_SQLITE}.connection.connect", _in_a_hurry),
     ),
-    "the emptied log is not synced": (OfRecords, mock.patch("hardwon.store.sqlite.engine.files")),
+    "the emptied log is not synced": (OfRecords, mock.patch(f"{OF_SQLITE}.engine.files")),
     "a page in the log counts as cut off": (
         OfRecords,
-        mock.patch("hardwon.store.sqlite.connection.size_of", return_value=0),
+        mock.patch(f"{OF_SQLITE}.connection.size_of", return_value=0),
     ),
     "a log is taken for another's": (
         OfRecords,
-        mock.patch("hardwon.store.sqlite.log.Log.fits", return_value=False),
+        mock.patch(f"{OF_SQLITE}.log.Log.fits", return_value=False),
     ),
     "a file is renamed before it is synced": (
         OfTrainingMemory,
@@ -96,11 +95,3 @@ def test_a_planted_bug_is_found(bug: str) -> None:
     with planted:
         found = first_findings_in(workload, SHOWS_FIRST.get(bug, 0))
         assert found, f"the replay finds nothing where {bug}"
-
-
-@pytest.fixture
-def folder() -> Iterator[Path]:
-    with room() as made:
-        for name in ("first", "again", "outside"):
-            (made / name).mkdir()
-        yield made

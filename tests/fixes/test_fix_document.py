@@ -19,13 +19,8 @@ from hardwon.fixes.ai_memory import AIMemory
 
 ROOT = Path(__file__).parents[2]
 DATABASE = "AIMemory/ai_memory.db"
-ISSUE = {
-    "model": "qwen2.5:7b",
-    "issue_type": "TIMEOUT",
-    "description": "Nothing came within 30 seconds",
-    "test_prompt": "Count to a million",
-    "actual_response": "",
-}
+ISSUE = {"model": "qwen2.5:7b", "issue_type": "TIMEOUT", "description": "Nothing came in time"}
+ISSUE |= {"test_prompt": "Count to a million", "actual_response": ""}
 # The tables are in the file already, so that their CREATEs cannot run: columns and types are compared.
 COLUMNS = {
     "fix_history": """id INTEGER, timestamp TEXT, model_name TEXT, issue_type TEXT,
@@ -51,13 +46,9 @@ INDEXES = {
     "idx_fix_history_success": ["fix_success", "verification_success"],
 }
 NONE = inspect.Parameter.empty
+ASKED = "issue_data ai_response fix_success verification_success execution_time".split()
 METHODS: dict[str, dict[str, Any]] = {
-    "record_fix_attempt": {
-        **dict.fromkeys(("issue_data", "ai_response"), NONE),
-        **dict.fromkeys(("fix_success", "verification_success", "execution_time"), NONE),
-        "notes": None,
-        "fixer_type": "claude",
-    },
+    "record_fix_attempt": dict.fromkeys(ASKED, NONE) | {"notes": None, "fixer_type": "claude"},
     "query_similar_issues": {"issue_data": NONE, "limit": 5},
     "get_model_insights": {"model_name": NONE},
     "build_context_for_claude": {"issue_data": NONE},
@@ -72,21 +63,15 @@ def memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[AIMemory
     """A fresh folder with twelve attempts, seen as a script of the document sees it."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(str(ROOT / "drop_in"))
-    from Scripts.ai_memory import (  # type: ignore[import-not-found,unused-ignore]
-        AIMemory as Documented,
-    )
+    from Scripts import ai_memory  # type: ignore[import-not-found,unused-ignore]
 
-    with Documented() as opened:
+    with ai_memory.AIMemory() as opened:
         for turn in range(12):
-            reply = {
-                "analysis": "It needs longer",
-                "fix_commands": [f"export TIMEOUT={60 + turn % 3}"],
-            }
+            commands = [f"export TIMEOUT={60 + turn % 3}"]
+            reply = {"analysis": "It needs longer", "fix_commands": commands}
             issue = {**ISSUE, "issue_type": ("TIMEOUT", "NO_OUTPUT")[turn % 2]}
-            fixer = ("claude", "qwen", "deepseek")[turn % 3]
-            opened.record_fix_attempt(
-                issue, reply, turn % 4 != 0, turn % 4 == 1, turn / 2, None, fixer
-            )
+            how = (turn / 2, None, ("claude", "qwen", "deepseek")[turn % 3])
+            opened.record_fix_attempt(issue, reply, turn % 4 != 0, turn % 4 == 1, *how)
         yield opened
 
 

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import math
+import os
+import time
 from collections.abc import Iterator, Mapping
 from datetime import date
 from operator import attrgetter
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,6 +19,7 @@ from hypothesis import strategies as st
 from cases import each
 from hardwon import limits
 from hardwon.errors import InvalidInputError
+from hardwon.fixes import machine
 from hardwon.fixes.attempts import AttemptInput, as_text, fix_from, issue_from
 from hardwon.lessons.issues import recorded_signature
 from hardwon.memory import Memory
@@ -239,3 +243,46 @@ def test_nothing_loses_an_attempt(issue: dict[Any, Any], reply: dict[str, Any], 
         if value is not None and name not in REPLY:
             assert fix.other is not None
             assert as_text(name)[: limits.KEY_CHARS_MAX] in fix.other or name == "issue_signature"
+
+
+@pytest.fixture
+def _forgotten_machine() -> Iterator[None]:
+    machine.system_info.cache_clear()
+    yield
+    machine.system_info.cache_clear()
+
+
+NOTHING_RUNS = "echo 'Warning: no server runs'; echo 'client version is 0.9.2-rc1'"
+VERSIONS = [("echo 'ollama version is 0.1.17'", "0.1.17"), (NOTHING_RUNS, "0.9.2-rc1")]
+SILENT = ("exit 3", "echo nothing to see", "kill -9 $$", "exec sleep 60")
+
+
+@pytest.mark.parametrize(("script", "version"), [*VERSIONS, *((said, None) for said in SILENT)])
+@pytest.mark.usefixtures("_forgotten_machine")
+def test_it_has_the_documented_keys_and_waits_for_nobody(
+    script: str, version: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "ollama").write_text(f"#!/bin/sh\n{script}\n")
+    (tmp_path / "ollama").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
+    if version is None:
+        monkeypatch.setattr(machine, "_OLLAMA_TIMEOUT_S", 0.2)
+    began = time.monotonic()
+    found = machine.system_info()
+    assert time.monotonic() - began < 50
+    assert list(found)[:3] == ["os", "ram_gb", "gpu_available"]
+    assert (type(found["ram_gb"]), type(found["gpu_available"])) == (int, bool)
+    assert found.get("ollama_version") == version
+    with pytest.raises(TypeError, match="does not support item assignment"):
+        found["os"] = "another"  # type: ignore[index]  # that is the question
+
+
+@pytest.mark.usefixtures("_forgotten_machine")
+def test_a_gpu_is_known_by_its_driver(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr("platform.system", lambda: "Linux")
+    monkeypatch.setattr(machine, "_GPU_SIGNS", (str(tmp_path / "driver"),))
+    assert machine.system_info()["gpu_available"] is False
+    machine.system_info.cache_clear()
+    (tmp_path / "driver").mkdir()
+    assert machine.system_info()["gpu_available"] is True

@@ -43,9 +43,14 @@ def pattern(name: str, success: int, failure: int) -> tuple[Any, ...]:
 
 
 def learned(**parts: Any) -> FixKnowledge:
-    return FixKnowledge(
-        **{"strategies": {}, "failures": {}, "tips": {}, "issues": {}, "patterns": [], **parts}
-    )
+    nothing: dict[str, Any] = {
+        "strategies": {},
+        "failures": {},
+        "tips": {},
+        "issues": {},
+        "patterns": [],
+    }
+    return FixKnowledge(**{**nothing, **parts})
 
 
 SOME = learned(
@@ -61,23 +66,17 @@ def test_what_was_learned_has_the_shape_of_a_knowledge_base() -> None:
     knowledge = learned_knowledge(SOME)
     assert list(knowledge) == ["general_patterns", *LISTS, "version"]
     assert knowledge["successful_strategies"] == {"TIMEOUT": ["export TIMEOUT=60", "reboot"]}
-    assert knowledge["failure_patterns"] == {
-        "TIMEOUT": ["wait (tried 3 times, never verified to work)"]
-    }
-    assert knowledge["model_specific_tips"] == {
-        "qwen2.5:7b": [
-            "export TIMEOUT=60 (worked 3 of 4 times)",
-            "TIMEOUT came up 9 times, 4 of them fixed",
-        ]
-    }
+    never = "wait (tried 3 times, never verified to work)"
+    assert knowledge["failure_patterns"] == {"TIMEOUT": [never]}
+    tips = ["export TIMEOUT=60 (worked 3 of 4 times)", "TIMEOUT came up 9 times, 4 of them fixed"]
+    assert knowledge["model_specific_tips"] == {"qwen2.5:7b": tips}
     figures = knowledge["general_patterns"]["TIMEOUT on qwen2.5:7b"]
     assert figures["best_fix"] == {"fix_commands": ["reboot"]}
     result = (figures["success_count"], figures["failure_count"], figures["success_rate"])
     assert result == (4, 5, 0.444)
     long = learned_knowledge(learned(strategies={"": [strategy("x" * 5_000)]}))
-    assert long["successful_strategies"] == {
-        "unknown": ["x" * (KNOWLEDGE_TEXT_CHARS_MAX - 1) + "…"]
-    }
+    cut = "x" * (KNOWLEDGE_TEXT_CHARS_MAX - 1) + "…"
+    assert long["successful_strategies"] == {"unknown": [cut]}
 
 
 texts = st.sampled_from(["a", "b", "c", "d"])
@@ -124,11 +123,8 @@ class World:
         return keeper
 
     def records(self) -> list[Adopted]:
-        return [
-            record
-            for record in self.memory.browse(kind="adopted")
-            if isinstance(record, Adopted) and record.metadata.validation.status != "archived"
-        ]
+        kept = [one for one in self.memory.browse(kind="adopted") if isinstance(one, Adopted)]
+        return [one for one in kept if one.metadata.validation.status != "archived"]
 
     @property
     def file(self) -> Path:
@@ -147,10 +143,8 @@ def test_what_is_saved_comes_back_and_is_one_sources_word(world: World) -> None:
     keeper.knowledge["successful_strategies"].setdefault("NO_OUTPUT", []).append("restart ollama")
     keeper.save()
     (record,) = world.records()
-    assert record.origin == "fix history"
-    assert record.data == {
-        "knowledge_base": {"successful_strategies": {"NO_OUTPUT": ["restart ollama"]}}
-    }
+    said = {"successful_strategies": {"NO_OUTPUT": ["restart ollama"]}}
+    assert (record.origin, record.data) == ("fix history", {"knowledge_base": said})
     assert record.metadata.validation.status == "hypothesis"
     assert record.metadata.source.author == AUTHOR
     written = json.loads(world.file.read_text())
@@ -195,11 +189,9 @@ def test_two_that_save_lose_nothing_of_each_other(world: World) -> None:
 
 
 def test_knowledge_bases_of_others_are_shown_and_stay_theirs(world: World) -> None:
-    theirs = Adopted(
-        origin="fix history",
-        data={"knowledge_base": {"successful_strategies": {"TIMEOUT": ["of another team"]}}},
-        metadata=Metadata(source=Source(author="another team")),
-    )
+    said = {"knowledge_base": {"successful_strategies": {"TIMEOUT": ["of another team"]}}}
+    metadata = Metadata(source=Source(author="another team"))
+    theirs = Adopted(origin="fix history", data=said, metadata=metadata)
     world.memory.care.take_in([theirs])
     keeper = world.open()
     result: Any = keeper.knowledge["successful_strategies"]["TIMEOUT"]
@@ -239,21 +231,18 @@ def test_what_people_edit_in_the_file_is_taken_in(world: World) -> None:
 
 
 def test_a_file_of_the_original_is_taken_in(world: World) -> None:
-    original = {
+    tips = {"model_specific_tips": {"llama3": ["needs a short prompt"]}}
+    original: dict[str, Any] = {
         "general_patterns": {},
-        "model_specific_tips": {"llama3": ["needs a short prompt"]},
+        **tips,
         "successful_strategies": {"TIMEOUT": ["reboot"]},
-        "failure_patterns": {},
-        "version": "1.0",
-        "last_updated": "2025-01-15T10:00:00",
     }
+    original |= {"failure_patterns": {}, "version": "1.0", "last_updated": "2025-01-15T10:00:00"}
     world.file.write_text(json.dumps(original))
     keeper = world.open()
     assert keeper.knowledge["model_specific_tips"]["llama3"] == ["needs a short prompt"]
     keeper.save()
-    assert world.records()[0].data["knowledge_base"] == {
-        "model_specific_tips": {"llama3": ["needs a short prompt"]}
-    }
+    assert world.records()[0].data["knowledge_base"] == tips
 
 
 def test_a_file_that_is_no_knowledge_base_is_never_overwritten(world: World) -> None:
@@ -280,9 +269,8 @@ def test_an_edit_that_cannot_be_kept_is_named_and_left(world: World) -> None:
 
 
 def test_a_list_instead_of_lists_is_of_any_issue_type(world: World) -> None:
-    world.file.write_text(
-        json.dumps({"failure_patterns": ["never wait"], "general_patterns": ["it is the prompt"]})
-    )
+    lists = {"failure_patterns": ["never wait"], "general_patterns": ["it is the prompt"]}
+    world.file.write_text(json.dumps(lists))
     knowledge = world.open().knowledge
     assert knowledge["failure_patterns"] == {
         "TIMEOUT": ["wait (tried 3 times, never verified to work)"],
@@ -291,24 +279,23 @@ def test_a_list_instead_of_lists_is_of_any_issue_type(world: World) -> None:
     assert knowledge["general_patterns"]["any"] == ["it is the prompt"]
 
 
-def broken(number: int) -> tuple[str, Callable[[KnowledgeBase], object]]:
-    ways: list[tuple[str, Callable[[KnowledgeBase], object]]] = [
+@pytest.mark.parametrize(
+    ("field", "break_it"),
+    [
         ("successful_strategies", lambda base: base.update(successful_strategies="text")),
         ("successful_strategies", lambda base: base["successful_strategies"].update(X=[object()])),
         ("mine", lambda base: base.update(mine=float("nan"))),
         ("failure_patterns", lambda base: base["failure_patterns"].update({7: ["seven"]})),
         ("knowledge_base", lambda base: base.update(mine=["x" * 1_000] * 3_000)),
-    ]
-    return ways[number]
-
-
-@pytest.mark.parametrize("number", range(5))
-def test_what_cannot_be_kept_is_named_and_nothing_is_lost(number: int, world: World) -> None:
+    ],
+)
+def test_what_cannot_be_kept_is_named(
+    field: str, break_it: Callable[[KnowledgeBase], object], world: World
+) -> None:
     keeper = world.open()
     keeper.knowledge["good"] = 1
     keeper.save()
     text = world.file.read_text()
-    field, break_it = broken(number)
     break_it(keeper.knowledge)
     with pytest.raises(InvalidInputError) as caught:
         keeper.save()

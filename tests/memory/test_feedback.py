@@ -25,6 +25,7 @@ from hardwon.capture.tests import (
 from hardwon.errors import InvalidInputError
 from hardwon.records.kinds import Record
 from hardwon.text.failures import failure_hash
+from short import status_of
 
 TEST = "tests/test_login.py::test_session_expires"
 REPORT = "def test_session_expires():\n>   assert login() is None\nE   KeyError: 'session'\n\ntests/test_login.py:3: KeyError"
@@ -55,9 +56,7 @@ class Bench:
         return self.files[1:]
 
     def status(self, record: Record) -> str:
-        found = self.memory.get(record.id)
-        assert found is not None
-        return found.metadata.validation.status
+        return status_of(self.memory, record.id)
 
     def solution(self, content: str | None = None, **envelope: Any) -> Fact:
         """Each another one, unless it says what: the same fact again would be the first one."""

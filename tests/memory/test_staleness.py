@@ -27,7 +27,7 @@ from hardwon.trust.lifecycle import (
     is_held_as_stale,
     standing_beneath,
 )
-from short import succeed
+from short import status_of, succeed
 from strategies import at
 
 ASKED = "zebra"
@@ -426,12 +426,6 @@ def test_context_says_so_and_fresh_ones_come_first(brain: Memory, repository: Pa
     assert fresh < stale
 
 
-def status_of(memory: Memory, record_id: str) -> str:
-    record = memory.get(record_id)
-    assert record is not None
-    return record.metadata.validation.status
-
-
 @pytest.mark.parametrize("standing", ["hypothesis", "verified", "published"])
 def test_stale_archives_until_it_is_back(brain: Memory, repository: Path, standing: str) -> None:
     (record,) = brain.browse()
@@ -507,32 +501,6 @@ def test_what_is_archived_while_it_is_stale_stays_so(brain: Memory, repository: 
     assert brain.check_stale().restored == 0
     assert status_of(brain, record.id) == "archived"
     assert brain.doctor().ok
-
-
-@pytest.mark.parametrize("decided", ["archived", "verified"])
-def test_what_is_decided_about_an_absent_record_stands(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, decided: str
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    with Memory(tmp_path / "brain") as memory:
-        memory.tree.make()
-        kept = memory.remember("the app is slow", "learning", insight_type="fact")
-        assert kept.path is not None
-        path = Path(kept.path)
-        content = path.read_bytes()
-        path.unlink()
-        assert memory.tree.sync().absent == 1
-        if decided == "archived":
-            memory.archive(kept.id, "it was wrong anyway")
-        else:
-            memory.verify(kept.id, "human_approval")
-        assert status_of(memory, kept.id) == decided
-        if not path.exists():
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(content)
-        memory.tree.sync()
-        assert status_of(memory, kept.id) == decided
-        assert memory.doctor().ok
 
 
 def test_many_records_in_batches_and_a_bounded_report(

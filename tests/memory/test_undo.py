@@ -10,6 +10,7 @@ import pytest
 from engines import ENGINES, Places, wrong_with
 from hardwon import Memory
 from hardwon.errors import InvalidInputError, UnknownRecordError
+from short import status_of
 
 pytestmark = pytest.mark.engines(*ENGINES)
 
@@ -28,12 +29,6 @@ def last_event(memory: Memory, record_id: str) -> str:
     event = memory.audit(record_id)[-1].event
     assert event
     return event.id
-
-
-def status(memory: Memory, record_id: str) -> str:
-    record = memory.get(record_id)
-    assert record
-    return record.metadata.validation.status
 
 
 def test_an_archived_record_comes_back_as_what_it_was(memory: Memory) -> None:
@@ -55,12 +50,12 @@ def test_a_verification_is_taken_back_beneath_what_came_later(memory: Memory) ->
     verified = last_event(memory, record)
     memory.publish(record)
     memory.undo(verified)
-    assert status(memory, record) == "published"
+    assert status_of(memory, record) == "published"
     events = [entry.event for entry in memory.audit(record) if entry.event]
     memory.undo(next(event.id for event in events if event.status == "published"))
-    assert status(memory, record) == "hypothesis"
+    assert status_of(memory, record) == "hypothesis"
     memory.verify(record, "compiler")
-    assert status(memory, record) == "verified"
+    assert status_of(memory, record) == "verified"
 
 
 def test_a_replacement_is_taken_back_with_its_links(memory: Memory) -> None:
@@ -68,7 +63,7 @@ def test_a_replacement_is_taken_back_with_its_links(memory: Memory) -> None:
     memory.supersede(old, new, "measured")
     assert memory.care.links(old).replaced_by == new
     memory.undo(last_event(memory, old))
-    assert status(memory, old) == "hypothesis"
+    assert status_of(memory, old) == "hypothesis"
     assert (memory.care.links(old).replaced_by, memory.care.links(new).replaces) == (None, ())
 
 
@@ -105,7 +100,7 @@ def test_two_memories_agree_about_it_in_any_order(place: Places, memory: Memory)
         memory.undo(last_event(memory, record))
         other.merge(memory, trust=True)
         memory.merge(other, trust=True)
-        assert status(other, record) == status(memory, record) == "hypothesis"
+        assert status_of(other, record) == status_of(memory, record) == "hypothesis"
 
 
 def test_a_confirmation_that_was_taken_back_publishes_nothing(memory: Memory) -> None:
@@ -114,7 +109,7 @@ def test_a_confirmation_that_was_taken_back_publishes_nothing(memory: Memory) ->
     memory.undo(last_event(memory, record))
     for name in ("a", "b", "c", "d"):
         memory.credit(record, True, by=name)
-    assert status(memory, record) == "hypothesis"
+    assert status_of(memory, record) == "hypothesis"
 
 
 def test_what_cannot_be_taken_back_is_told(memory: Memory) -> None:

@@ -13,6 +13,7 @@ import apsw
 import pytest
 
 from cases import each
+from engines import go_past, wrong_with
 from faults import Disk, Fault, Process
 from hardwon import Memory, errors
 from hardwon.store.sqlite.connection import file_system_of, refuse_network_file_system
@@ -41,10 +42,8 @@ def test_a_truncated_file_is_refused_and_untouched(sound: Path, size: int) -> No
     whole = sound.read_bytes()
     cut = whole[:size]
     sound.write_bytes(cut)
-    with pytest.raises(
-        (errors.DamagedError, errors.ForeignFileError),
-        match=r"memory\.db is (empty|damaged|not a Hardwon memory)",
-    ):
+    told = r"memory\.db is (empty|damaged|not a Hardwon memory)"
+    with pytest.raises((errors.DamagedError, errors.ForeignFileError), match=told):
         Memory(sound)
     assert sound.read_bytes() == cut
 
@@ -129,11 +128,9 @@ def test_flips_in_a_large_file_are_seen(tmp_path: Path, monkeypatch: pytest.Monk
 def test_a_damaged_status_is_told_as_damage_by_whoever_recalls_it(tmp_path: Path) -> None:
     with Memory(tmp_path / "memory.db") as memory:
         record = memory.remember("a note about module_1.py", "success", "conversation")
-        with closing(apsw.Connection(memory.location)) as file:
-            file.execute("UPDATE record SET status = ?", ("\0" * 10,)).fetchall()
-        with pytest.raises(
-            errors.DamagedError, match=f"record {record.id} is not what was written"
-        ):
+        go_past(memory, "UPDATE record SET status = char(0, 0, 0)")
+        told = f"record {record.id} is not what was written"
+        with pytest.raises(errors.DamagedError, match=told):
             memory.recall("note")
 
 
@@ -142,12 +139,8 @@ def test_a_damaged_event_is_told_by_the_doctor_and_whoever_reads_it(tmp_path: Pa
         record = memory.remember("a note about module_1.py", "success", "conversation")
         memory.verify(record.id, "compiler")
         for change in ("replace(body, 'at\":\"2', 'at\":\"x')", "substr(body, 5)"):
-            with closing(apsw.Connection(memory.location)) as file:
-                file.execute(f"UPDATE event SET body = {change}").fetchall()
-            assert {finding.check for finding in memory.doctor().findings if not finding.ok} == {
-                "events",
-                "records",
-            }
+            go_past(memory, f"UPDATE event SET body = {change}")
+            assert {finding.check for finding in wrong_with(memory)} == {"events", "records"}
             with pytest.raises(errors.DamagedError, match="an event is not what was written"):
                 memory.audit(record.id)
             with pytest.raises(errors.DamagedError, match="an event is not what was written"):
@@ -158,21 +151,18 @@ def test_a_foreign_file_is_refused_and_untouched(tmp_path: Path) -> None:
     text = tmp_path / "notes.db"
     text.write_text("dear diary\n" * 500)
     theirs = tmp_path / "theirs.db"
-    with sqlite3.connect(theirs) as connection:
+    with closing(sqlite3.connect(theirs)) as connection:
         connection.execute("PRAGMA journal_mode = WAL")
-        connection.execute("CREATE TABLE t (x)")
-        connection.execute("INSERT INTO t VALUES (1)")
-    connection.close()
+        connection.execute("CREATE TABLE t AS SELECT 1 AS x")
+        connection.commit()
     for path, message in ((text, "not a Hardwon memory"), (theirs, "database of another program")):
         before = path.read_bytes()
         with pytest.raises(errors.ForeignFileError, match=message):
             Memory(path)
         assert path.read_bytes() == before
     (tmp_path / "folder.db").mkdir()
-    with Memory(tmp_path / "folder.db") as memory:
-        assert memory.location.endswith("folder.db/memory.db"), (
-            "a folder is a folder, whatever its name"
-        )
+    with Memory(tmp_path / "folder.db") as memory:  # a folder is one, whatever its name
+        assert memory.location.endswith("folder.db/memory.db")
     (tmp_path / "file").write_text("x")
     with pytest.raises(errors.PlaceError, match="is not a folder"):
         Memory(tmp_path / "file")
@@ -209,9 +199,8 @@ def test_a_full_disk_loses_nothing_and_writing_goes_on_when_there_is_room(tmp_pa
         log = Path(memory.location + "-wal")
         _, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
         resource.setrlimit(resource.RLIMIT_FSIZE, (log.stat().st_size + 200_000, hard))
-        with pytest.raises(
-            errors.FullError, match="no room to write .* everything acknowledged before is kept"
-        ):
+        told = "no room to write .* everything acknowledged before is kept"
+        with pytest.raises(errors.FullError, match=told):
             for number in range(10_000):
                 tell(memory.record_fact(f"fact {number} " + "x" * 500, "observation").id)
         with pytest.raises(errors.FullError):
@@ -232,9 +221,8 @@ def test_a_full_disk_loses_nothing_and_writing_goes_on_when_there_is_room(tmp_pa
     with Memory(tmp_path / "brain") as memory:
         assert {record.id for record in memory.browse()} == set(child.acknowledged)
         assert memory.doctor().ok
-    assert [file.name for file in tmp_path.iterdir()] == ["brain"], (
-        "half an export or backup was left behind"
-    )
+    # no half of an export or backup is left behind
+    assert [file.name for file in tmp_path.iterdir()] == ["brain"]
 
 
 def test_network_file_systems_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -253,9 +241,8 @@ def test_network_file_systems_are_refused(tmp_path: Path, monkeypatch: pytest.Mo
     assert file_system_of(Path("/x"), "") == ""
     refuse_network_file_system(tmp_path)
     monkeypatch.setattr("hardwon.store.sqlite.connection.file_system_of", lambda *_: "nfs4")
-    with pytest.raises(
-        errors.PlaceError, match=r"network file system \(nfs4\).* local disk, or use PostgreSQL"
-    ):
+    told = r"network file system \(nfs4\).* local disk, or use PostgreSQL"
+    with pytest.raises(errors.PlaceError, match=told):
         Memory(tmp_path / "brain")
     assert not (tmp_path / "brain" / "memory.db").exists()
 
@@ -265,10 +252,8 @@ def test_a_disk_that_fails_once_spoils_nothing_written_later(tmp_path: Path, sor
     failed = 0
     with Disk() as disk, disk.used_by(process := Process("the one")):
         for countdown in range(1, 16):
-            with (
-                Memory(tmp_path / str(countdown)) as here,
-                Memory(tmp_path / str(countdown)) as elsewhere,
-            ):
+            place = tmp_path / str(countdown)
+            with Memory(place) as here, Memory(place) as elsewhere:
                 here.remember("the first of all notes", "success", "conversation")
                 unseen = "another note, which the other one has not seen"
                 elsewhere.remember(unseen, "success", "conversation")
@@ -278,7 +263,7 @@ def test_a_disk_that_fails_once_spoils_nothing_written_later(tmp_path: Path, sor
                 process.fault = None
                 failed += fault.fired
                 kept = here.remember("a note that is kept", "success", "conversation")
-            with Memory(tmp_path / str(countdown)) as later:
+            with Memory(place) as later:
                 assert later.doctor().ok, f"after the {countdown}th call failed: {later.doctor()}"
                 assert kept.id in {hit.record.id for hit in later.recall("note")}
     assert failed, "no write met the fault"

@@ -6,7 +6,6 @@ import os
 import random
 import shutil
 import signal
-import subprocess
 import textwrap
 import warnings
 from collections.abc import Callable
@@ -24,21 +23,18 @@ from hardwon.store.sqlite import log as sqlite_log
 from hardwon.store.sqlite import presence
 from hardwon.store.sqlite.connection import drawn_before, drawn_in
 from processes import Child, Tell
+from short import run_program
 
 
 def killed(folder: Path, script: str) -> None:
     """Runs the script in a process that is killed at its end."""
     lines = f"import os\nfrom hardwon import Memory\n{textwrap.dedent(script)}\nos.kill(os.getpid(), {int(signal.SIGKILL)})"
-    done = subprocess.run(
-        [warm.python(), "-c", lines], cwd=folder, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == -signal.SIGKILL, done.stderr
+    run_program(warm.python(), "-c", lines, cwd=folder, status=-signal.SIGKILL)
 
 
 def write_and_be_killed(folder: Path, name: str, *facts: str) -> None:
-    killed(
-        folder, f"m = Memory({name!r})\nfor fact in {facts!r}: m.record_fact(fact, 'observation')"
-    )
+    writes = f"for fact in {facts!r}: m.record_fact(fact, 'observation')"
+    killed(folder, f"m = Memory({name!r})\n{writes}")
     assert (folder / name / "memory.db-wal").stat().st_size > 0
 
 
@@ -46,10 +42,8 @@ def facts_after_a_warning(place: Path) -> list[str]:
     """As they are after the log was put aside, and again when it is opened the next time."""
     log = Path(f"{place}/memory.db-wal")
     before = log.read_bytes()
-    with (
-        pytest.warns(ForeignLogWarning, match=r"not replayed.*kept as memory\.db-wal\.foreign-"),
-        Memory(place) as memory,
-    ):
+    told = r"not replayed.*kept as memory\.db-wal\.foreign-"
+    with pytest.warns(ForeignLogWarning, match=told), Memory(place) as memory:
         found = contents(memory)
         diagnosis = memory.doctor()
         assert diagnosis.ok
@@ -206,12 +200,8 @@ def test_a_restore_that_was_killed_before_its_log_was_folded(tmp_path: Path, mom
         {other("before others", 5)}
     """
     killed(tmp_path, script)
-    expected = [
-        "Port 1 is open.",
-        "Port 2 is open.",
-        *(["Port 5 is open."] if moment == "before others" else []),
-    ]
-    assert facts_in(tmp_path / "x") == expected
+    ports = (1, 2, 5) if moment == "before others" else (1, 2)
+    assert facts_in(tmp_path / "x") == [f"Port {port} is open." for port in ports]
 
 
 def test_each_transaction_draws_one_number_that_follows_the_one_before(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -109,10 +110,7 @@ def test_nothing_is_kept_in_a_file_that_is_gone(tmp_path: Path, start: Start, co
     for n in range(5):
         assert holder(f"write Port {n} is shut.").startswith(f"{REFUSED}: {folder}/x/memory.db is")
     for question in ("read", "recall port", "forget"):
-        answer = holder(question)
-        assert answer.startswith(REFUSED)
-        assert "is gone" in answer
-        assert "open it again" in answer
+        assert re.match(f"{REFUSED}.* is gone.*open it again", holder(question))
     assert holder("reopen") == "open"
     assert holder("read") == []
     holder("write Port 3 is open.")
@@ -157,9 +155,8 @@ def test_another_memory_that_is_moved_over_it(tmp_path: Path, start: Start, firs
         newcomer("write Port 8 is open.")
         expected = ["Port 8 is open.", *expected]
     for n in range(5):
-        answer = holder(f"write Port {n} is shut.")
-        assert answer.startswith(REFUSED)
-        assert "another file than the one that was opened" in answer
+        told = f"{REFUSED}.*another file than the one that was opened"
+        assert re.match(told, holder(f"write Port {n} is shut."))
     assert holder("read").startswith(REFUSED)
     assert facts_for_a_newcomer(tmp_path / "x") == expected
     holder("reopen")
@@ -219,9 +216,7 @@ def test_a_copy_that_is_put_back_while_somebody_has_it_open(
     for n in range(acknowledged):
         holder(f"write Port {n} is shut.")
     sh(tmp_path, f"cp {copy} x/memory.db")
-    answer = holder(first)
-    assert answer.startswith(REFUSED)
-    assert "was written over" in answer
+    assert re.match(f"{REFUSED}.*was written over", holder(first))
     assert holder("write Port 9 is open.").startswith(REFUSED)
     assert facts_for_a_newcomer(tmp_path / "x") == ["Port 1 is open."]
     holder("reopen")
@@ -249,13 +244,19 @@ def test_the_holder_ends_unaware(tmp_path: Path, start: Start, how: str, acknowl
 
 
 @pytest.mark.parametrize("how", ["a backup", "a copy"])
-def test_others_write_after_a_copy_was_put_back(tmp_path: Path, start: Start, how: str) -> None:
+@pytest.mark.parametrize("empties", [False, True])
+def test_others_write_after_a_copy_was_put_back(
+    tmp_path: Path, start: Start, how: str, empties: bool
+) -> None:
     """Those who had it open are refused; who comes new is not, though others still have it open."""
     write(tmp_path / "x", "Port 1 is open.")
     copy = back_up(tmp_path, how)
     write(tmp_path / "x", "Port 0 is open.")
     idle, busy = start(tmp_path / "x"), start(tmp_path / "x")
     idle("write Port 2 is open.")
+    if empties:
+        idle("forget")  # which empties the log
+        assert busy("read") == ["Port 0 is open.", "Port 1 is open."]
     busy("write Port 3 is open.")
     sh(tmp_path, f"cp {copy} x/memory.db")
     assert busy("write Port 4 is open.").startswith(REFUSED)
@@ -269,23 +270,6 @@ def test_others_write_after_a_copy_was_put_back(tmp_path: Path, start: Start, ho
     busy.leave()
     newcomer.kill()
     assert facts_for_a_newcomer(tmp_path / "x") == [f"Port {n} is open." for n in (1, 5, 7)]
-
-
-def test_a_copy_is_put_back_after_something_was_forgotten(tmp_path: Path, start: Start) -> None:
-    write(tmp_path / "x", "Port 1 is open.")
-    copy = back_up(tmp_path, "a copy")
-    holder, other = start(tmp_path / "x"), start(tmp_path / "x")
-    holder("write Port 2 is open.")
-    assert other("read") == ["Port 1 is open.", "Port 2 is open."]
-    holder("forget")  # which empties the log
-    assert other("read") == ["Port 1 is open."]
-    other("write Port 3 is open.")
-    sh(tmp_path, f"cp {copy} x/memory.db")
-    assert other("read").startswith(REFUSED)
-    assert holder("write Port 4 is open.").startswith(REFUSED)
-    holder.leave()
-    other.leave()
-    assert facts_for_a_newcomer(tmp_path / "x") == ["Port 1 is open."]
 
 
 @pytest.mark.parametrize("acknowledged", [1, 3])

@@ -7,8 +7,10 @@ import unicodedata
 from collections.abc import Callable, Sequence
 from datetime import timedelta
 from functools import cache
+from itertools import product
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import psycopg
 import pytest
@@ -26,6 +28,12 @@ from hardwon.store.postgres.connection import Link, in_postgres
 from hardwon.store.postgres.schema import ACCESS, READER
 from strategies import at
 
+SET_UP = (
+    "SELECT n.nspname, c.relname, c.relkind, c.relacl::text, c.relrowsecurity FROM pg_class c "
+    "JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname ~ '^(hardwon|public)' ORDER BY 1, 2",
+    "SELECT p::text FROM pg_proc p WHERE pronamespace::regnamespace::text ~ '^hardwon' ORDER BY 1",
+    "SELECT nspname, nspacl::text FROM pg_namespace WHERE nspname ~ '^hardwon' ORDER BY 1",
+)
 HOSTILE = (
     "'; DROP TABLE hardwon.record; --", "' OR '1'='1", "'' OR ''='", '"; DROP SCHEMA hardwon CASCADE; --',
     "x') OR project_id <> ('", "?1 ? ?2 ?99", "$1 $2 $$ $tag$ x $tag$", "%s %(name)s %% %L %I",
@@ -131,21 +139,16 @@ def test_texts_come_back_and_questions_are_answered_alike(tmp_path: Path) -> Non
             before = shape(location) if engine == "postgres" else []
             for record in all_records():
                 memory.add(record)
-            kept = {record.id: record for record in memory.browse()}
-            assert {key: of_no_project(record) for key, record in kept.items()} == {
-                record.id: of_no_project(record) for record in all_records()
-            }
+            kept = sorted(map(of_no_project, memory.browse()))
+            assert kept == sorted(map(of_no_project, all_records()))
             told[engine] = answers(memory)
             assert wrong_with(memory) == []
             if engine == "postgres":
                 assert shape(location) == before
     for asked, answer in told["sqlite"].items():
         assert told["postgres"][asked] == answer, asked
-    found = [
-        asked
-        for asked, answer in told["postgres"].items()
-        if asked[0] == "page" and answer and isinstance(answer, list)
-    ]
+    pages = [answer for asked, answer in told["postgres"].items() if asked[0] == "page"]
+    found = [page for page in pages if page and isinstance(page, list)]
     assert len(found) > 5 * len(QUIET), "what has such a name is found by it"
 
 
@@ -155,20 +158,13 @@ def of_no_project(record: AnyRecord) -> str:
 
 def shape(url: str) -> list[Any]:
     """Everything that a statement could have changed but rows."""
+    asked = (
+        *SET_UP,
+        "SELECT * FROM hardwon.project ORDER BY 1",
+        "SELECT version FROM hardwon.migrated",
+    )
     with psycopg.connect(url) as connection:
-        return [
-            connection.execute(sql.encode()).fetchall()
-            for sql in (
-                "SELECT c.relname, c.relkind, c.relacl::text, c.relrowsecurity FROM pg_class c JOIN "
-                "pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname ~ '^(hardwon|public)' ORDER BY "
-                "n.nspname, 1",
-                "SELECT p::text FROM pg_proc p "
-                "WHERE pronamespace::regnamespace::text ~ '^hardwon' ORDER BY 1",
-                "SELECT nspname, nspacl::text FROM pg_namespace WHERE nspname ~ '^hardwon' ORDER BY 1",
-                "SELECT * FROM hardwon.project ORDER BY 1",
-                "SELECT version FROM hardwon.migrated",
-            )
-        ]
+        return [connection.execute(sql.encode()).fetchall() for sql in asked]
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -203,18 +199,16 @@ class TestProjects:
             roles = {name for (name,) in connection.execute("SELECT rolname FROM pg_roles")}
         assert set(schemas) == {*names, "p"}
         assert len(set(schemas.values())) == len(schemas)
-        assert {
-            setup.role_name(schema, access) for schema in schemas.values() for access in ACCESS
-        } <= roles
+        for schema, access in product(schemas.values(), ACCESS):
+            assert setup.role_name(schema, access) in roles
         for name in names:
             with Memory(database, name) as memory:
                 memory.record_fact(f"only in {name}", "observation")
                 memory.record_episode(name, 1.0, successes=[name], author=name)
         for name in names:
             with Memory(database, name) as memory:
-                assert [record.content for record in memory.browse(kind="fact")] == [  # type: ignore[union-attr]
-                    f"only in {name}"
-                ]
+                (fact,) = memory.browse(kind="fact")
+                assert fact.content == f"only in {name}"  # type: ignore[union-attr]
                 assert [hit.record.metadata.project_id for hit in memory.recall("only")] == [name]
                 memory.rebuild()
                 assert wrong_with(memory) == []
@@ -226,9 +220,8 @@ class TestProjects:
     def test_of_no_name_are_refused(self) -> None:
         with a_database() as url:
             link = Link(url)
-            for name in (
-                "", " ", "a\0b", "a\nb", "x" * (limits.PROJECT_BYTES_MAX + 1), "é" * limits.PROJECT_BYTES_MAX,
-            ):  # fmt: skip
+            most = limits.PROJECT_BYTES_MAX
+            for name in ("", " ", "a\0b", "a\nb", "x" * (most + 1), "é" * most):
                 with pytest.raises(InvalidInputError):
                     setup.initialise(link, [name])
             link.close()
@@ -251,7 +244,7 @@ class TestProjects:
                 try:
                     setup.grant(link, user, "p", READER)
                     assert setup.Grant(user, "p", READER) in setup.describe(link).grants
-                    place = url.replace("postgres@", f"{psycopg_user(user)}@")
+                    place = url.replace("postgres@", f"{quote(user, safe='')}@")
                     with Memory(place, "p") as memory:
                         assert memory.stats().records == 0
                         with pytest.raises(ForbiddenError):
@@ -261,12 +254,6 @@ class TestProjects:
                 finally:
                     postgres_server.server().run(f"DROP ROLE {quoted}")
             link.close()
-
-
-def psycopg_user(name: str) -> str:
-    from urllib.parse import quote
-
-    return quote(name, safe="")
 
 
 def test_only_parameters_are_translated_and_a_schema_holds_one_project() -> None:

@@ -6,6 +6,7 @@ import json
 import secrets
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -153,14 +154,11 @@ DECIDING = ("status", "superseded", "absent", "present", "stale", "fresh", "undo
 
 def copied(schema: str, table: str) -> str:
     """Some columns are the server's own."""
-    into, columns = table, "*"
-    if table == "record_text":
-        columns = "seq, length, vouched, terms, often"
-        into = f"{table} ({columns})"
-    elif table == "event":
-        columns = "id, record_id, kind, at_us, body"
-        into = f"{table} ({columns})"
-    return f"INSERT INTO {schema}.{into} SELECT {columns} FROM {{a}}.{table} ON CONFLICT DO NOTHING"
+    own = {"record_text": "seq, length, vouched, terms, often"}
+    own |= {"event": "id, record_id, kind, at_us, body"}
+    into = f"{table} ({own[table]})" if table in own else table
+    chosen = f"SELECT {own.get(table, '*')} FROM {{a}}.{table}"
+    return f"INSERT INTO {schema}.{into} {chosen} ON CONFLICT DO NOTHING"
 
 
 def on_tables() -> Iterator[tuple[str, str]]:
@@ -198,17 +196,17 @@ def on_functions(place: Place) -> Iterator[tuple[str, str]]:
         yield called("add_events", {**honest, "kind": "credited"}), NOBODY
         values = ", ".join(psycopg.sql.quote(value) for value in honest.values())
         yield f"INSERT INTO {{a}}.event ({', '.join(honest)}) VALUES ({values})", GOVERNOR
+    came = place.of_a["came"]
     for kind, record_id, allowed in (
         ("credited", fact, WRITER),
         ("repeated", fact, WRITER),
         ("imported", fact, NOBODY),  # it is verified
         ("imported", asked, NOBODY),  # it was recorded here
-        ("imported", place.of_a["came"], WRITER),
+        ("imported", came, WRITER),
     ):
         helped = True if kind == "credited" else None
         event = Event(record_id=record_id, kind=kind, by="ann", helped=helped)
         yield called("add_events", event_columns(event)), allowed
-    came = place.of_a["came"]
     retires = Event(record_id=came, kind="imported", by="ann", status="archived")
     yield called("add_events", event_columns(retires)), NOBODY
 
@@ -230,23 +228,16 @@ def on_functions(place: Place) -> Iterator[tuple[str, str]]:
         {"lessons": [["tool", "pytest", "", 2, 0]]},
     ):  # fmt: skip
         yield called("add_records", {**plain, **claim}), NOBODY
-    yield f"SELECT {{a}}.credit('{fact}')", WRITER
-    yield "SELECT {a}.follow_growth()", WRITER
-    yield "SELECT {a}.count_terms()", WRITER
-    yield "SELECT {a}.set_state('mine', 1)", WRITER
-    yield "SELECT {a}.drop_requests()", WRITER
+    harmless = ("follow_growth()", "count_terms()", "set_state('mine', 1)", "drop_requests()")
+    for call in (f"credit('{fact}')", *harmless):
+        yield f"SELECT {{a}}.{call}", WRITER
     yield "SELECT nextval('{a}.record_seq_seq')", GOVERNOR
     yield "SELECT {a}.drop_derived(1)", GOVERNOR
     yield called("insert_records", plain), GOVERNOR
-    yield (
-        called("insert_events", event_columns(Event(record_id=fact, kind="fresh", by="x"))),
-        GOVERNOR,
-    )
+    fresh = event_columns(Event(record_id=fact, kind="fresh", by="x"))
+    yield called("insert_events", fresh), GOVERNOR
     yield f"SELECT {{a}}.rewrite_record(1, {psycopg.sql.quote(json.dumps([plain]))})", GOVERNOR
-    for call in (
-        "add_records('[]')", "add_events('[]')", "credit('')", "follow_growth()", "count_terms()",
-        "set_state('mine', 1)", "drop_requests()",
-    ):  # fmt: skip
+    for call in ("add_records('[]')", "add_events('[]')", "credit('')", *harmless):
         yield f"SELECT * FROM {{b}}.{call}", NOBODY
     yield "SELECT nextval('{b}.record_seq_seq')", NOBODY
     yield "SELECT last_value FROM {b}.record_seq_seq", NOBODY
@@ -271,12 +262,8 @@ WAYS_OUT = (
 
 @pytest.mark.parametrize("who", [*ACCESS, "nobody"])
 def test_each_level_may_do_what_the_table_says_and_no_more(place: Place, who: str) -> None:
-    names = {
-        "a": place.schemas[A],
-        "b": place.schemas[B],
-        "b_reader": place.role(B, READER),
-        "database": quoted(str(psycopg.conninfo.conninfo_to_dict(place.url)["dbname"])),
-    }
+    names = {"a": place.schemas[A], "b": place.schemas[B], "b_reader": place.role(B, READER)}
+    names["database"] = quoted(str(psycopg.conninfo.conninfo_to_dict(place.url)["dbname"]))
     with psycopg.connect(place.url) as connection:
         for table in PROJECT_TABLES:
             sql = "SELECT attname FROM pg_attribute WHERE attrelid = %s::regclass AND attnum = 1"
@@ -309,23 +296,21 @@ def tried(connection: psycopg.Connection[Any], sql: str) -> tuple[bool, str]:
         return False, str(error)
 
 
+WAYS_TO_A_ROLE = ["SET ROLE {}", "SET SESSION AUTHORIZATION {}", "GRANT {} TO CURRENT_USER"]
+WAYS_TO_A_ROLE += ["SELECT set_config('role', '{1}', false)"]
+
+
 def test_other_roles_are_out_of_reach(place: Place) -> None:
-    forbidden = [
-        *(place.role(B, access) for access in ACCESS), OWNER, KEEPER, "postgres", place.logins["both"],
-    ]  # fmt: skip
+    forbidden = [place.role(B, access) for access in ACCESS]
+    forbidden += [OWNER, KEEPER, "postgres", place.logins["both"]]
     for access in ACCESS:
         with psycopg.connect(place.as_login(access), autocommit=True) as connection:
             above = [place.role(A, level) for level in ACCESS[ACCESS.index(access) + 1 :]]
-            for role in (*forbidden, *above):
-                for statement in (
-                    f"SET ROLE {quoted(role)}",
-                    f"SET SESSION AUTHORIZATION {quoted(role)}",
-                    f"SELECT set_config('role', '{role}', false)",
-                    f"GRANT {quoted(role)} TO CURRENT_USER",
-                ):
-                    with pytest.raises(psycopg.Error) as caught:
-                        connection.execute(statement.encode())
-                    assert caught.value.sqlstate in ("42501", "22023", "0LP01"), statement
+            for role, way in product((*forbidden, *above), WAYS_TO_A_ROLE):
+                statement = way.format(quoted(role), role)
+                with pytest.raises(psycopg.Error) as caught:
+                    connection.execute(statement.encode())
+                assert caught.value.sqlstate in ("42501", "22023", "0LP01"), statement
             # a role for every login has to be one's own
             for role in (place.role(B, READER), OWNER, "postgres"):
                 connection.execute(f"ALTER ROLE CURRENT_USER SET role TO {quoted(role)}".encode())
@@ -393,9 +378,8 @@ def test_a_key_of_ones_own_rolls_nobody_back(place: Place) -> None:
 
 
 def a_fact(project: str) -> Fact:
-    metadata = Metadata(
-        project_id=project, context=Moment(timestamp=at(5)), source=Source(author="ann")
-    )
+    moment = Moment(timestamp=at(5))
+    metadata = Metadata(project_id=project, context=moment, source=Source(author="ann"))
     return Fact(id=new_id(at(5)), content="A fact.", fact_type="error", metadata=metadata)
 
 
@@ -447,9 +431,8 @@ class TestStore:
             store.backup(tmp_path / "backup", None)
         keep = store.tokens()
         row = TokenRow("a" * 12, "mallory", bytes(32), "admin", None, 0, None, None)
-        for use in (
-            keep.all, lambda: keep.get("x"), lambda: keep.add(row, 2**62), lambda: keep.revoke([row.id], 0),
-        ):  # fmt: skip
+        uses = (keep.all, lambda: keep.get("x"), lambda: keep.add(row, 2**62))
+        for use in (*uses, lambda: keep.revoke([row.id], 0)):
             with pytest.raises(ForbiddenError):
                 use()
 
@@ -466,15 +449,15 @@ def test_a_memory_does_as_much_as_its_login_may(place: Place) -> None:
         memory.credit(kept.id, True, by="bob")
         for number in range(4):
             memory.record_episode("task", number / 4, mistakes=["a mistake"])
-        for decide in (
-            lambda: memory.verify(kept.id, "human_approval"),
-            lambda: memory.forget(kept.id),
-            lambda: memory.archive(kept.id, "because"),
-            lambda: memory.rollback("user"),
+        for name, *words in (
+            ("verify", kept.id, "human_approval"),
+            ("forget", kept.id),
+            ("archive", kept.id, "because"),
+            ("rollback", "user"),
         ):
             with pytest.raises(ForbiddenError, match="--as governor"):
-                decide()
-        assert [decision.action for decision in memory.care.decisions()] == []
+                getattr(memory, name)(*words)
+        assert memory.care.decisions() == []
     with Memory(place.as_login(GOVERNOR), A) as memory:
         memory.verify(kept.id, "human_approval")
         assert memory.forget(kept.id).ids == [kept.id]
@@ -491,8 +474,7 @@ def test_a_grant_that_is_taken_back_is_gone_at_once(place: Place) -> None:
         memory.record_fact("while it may", "error")
         roles = [place.role(A, access) for access in (READER, WRITER)]
         assert setup.revoke(link, place.logins["nobody"], A) == roles
-        with pytest.raises(ForbiddenError, match="grant"):
-            memory.record_fact("no longer", "error")
-        with pytest.raises(ForbiddenError, match="grant"):
-            memory.stats()
+        for use in (lambda: memory.record_fact("no longer", "error"), memory.stats):
+            with pytest.raises(ForbiddenError, match="grant"):
+                use()
     link.close()

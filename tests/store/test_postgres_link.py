@@ -124,22 +124,6 @@ def interrupt_asleep(database: str) -> None:
     os.kill(os.getpid(), signal.SIGINT)
 
 
-@each(("url", "shown"), [
-    (f"postgresql://ann:{ENCODED}@db.example:5433/team", "postgresql://ann@db.example:5433/team"),
-    (f"postgresql://db/team?sslpassword={ENCODED}&user=a%40b", "postgresql://db/team?user=a%40b"),
-    (f"postgresql://ann:{ENCODED}@one:1,two:2/team", "postgresql://ann@one:1,two:2/team"),
-    (f"postgresql://ann:{ENCODED}@one,two:2/team", "postgresql://ann@one,two:2/team"),
-    (f"postgresql://:{ENCODED}@[::1]:5432/team", "postgresql://[::1]:5432/team"),
-    ("postgresql://?service=shared", "postgresql://?service=shared"), ("postgresql://", "postgresql://"),
-])  # fmt: skip
-def test_people_see_where_it_is_without_the_password(url: str, shown: str) -> None:
-    link = Link(url)
-    assert link.location == shown
-    for text in (link.location, repr(link._address)):
-        assert SECRET not in text
-        assert ENCODED not in text
-
-
 @each("url", [
     "", "brain.db", f"mysql://ann:{SECRET}@db/team", f"ann:{SECRET}@db/team",
     f"postgresql://ann:x{SECRET}@db:5432/team?sslmode=require", "postgresql://ann:Gr8heim/nis@db/team",
@@ -162,17 +146,19 @@ def test_no_message_tells_the_password(impatient: None, guarded_server: Server) 
     right = server.tcp_url_of("postgres", "ann", ENCODED)
     with Link(right).reading() as session:
         assert session.first("SELECT current_user") == ("ann",)
-    refused_port = free_port()
-    for url, kind in {
-        server.tcp_url_of("postgres", "ann", ENCODED + "x"): errors.PlaceError,
-        server.tcp_url_of("postgres", "bob", ENCODED): errors.PlaceError,
-        server.tcp_url_of("elsewhere", "ann", ENCODED): errors.PlaceError,
-        server.tcp_url_of("postgres", "ann", ENCODED, refused_port): errors.UnreachableError,
-        f"postgresql://ann:{ENCODED}@nowhere.invalid/postgres": errors.UnreachableError,
-        f"{right}?sslmode=require": errors.PlaceError,
-        f"{right}?sslmode=nonsense": errors.PlaceError,
-        f"{right}?service=nobody": errors.PlaceError,
-    }.items():
+    away = [server.tcp_url_of("postgres", "ann", ENCODED, free_port())]
+    away += [f"postgresql://ann:{ENCODED}@nowhere.invalid/postgres"]
+    wrong = [
+        server.tcp_url_of("postgres", "ann", ENCODED + "x"),
+        server.tcp_url_of("postgres", "bob", ENCODED),
+        server.tcp_url_of("elsewhere", "ann", ENCODED),
+        *(
+            f"{right}?{option}"
+            for option in ("sslmode=require", "sslmode=nonsense", "service=nobody")
+        ),
+    ]
+    kinds = dict.fromkeys(away, errors.UnreachableError) | dict.fromkeys(wrong, errors.PlaceError)
+    for url, kind in kinds.items():
         with pytest.raises(errors.HardwonError) as failed, Link(url).reading():
             pass
         assert type(failed.value) is kind, failed.value
@@ -274,17 +260,13 @@ def test_what_was_done_outside_is_undone_where_nothing_is_kept(link: Link) -> No
     def fail(_: PostgresSession) -> None:
         raise KeyError
 
-    for work, error, times in (
-        (id, None, 0),
-        (fail, KeyError, 1),
-        (refuse_when_it_is_kept, errors.StorageError, 1),
-    ):
+    for work, error in ((fail, KeyError), (refuse_when_it_is_kept, errors.StorageError)):
         undone: list[int] = []
-        with pytest.raises(error) if error else nullcontext(), alone(link) as session:
+        with pytest.raises(error), alone(link) as session:
             assert session.undos == []
             session.undos.append(lambda undone=undone: undone.append(1))  # type: ignore[misc]
             work(session)
-        assert len(undone) == times
+        assert undone == [1]
 
 
 def test_a_connection_that_died_meanwhile_is_replaced(link: Link) -> None:
@@ -486,15 +468,12 @@ def test_an_interrupt_ends_the_statement_and_the_transaction(link: Link, databas
 def test_an_interrupt_while_a_write_is_kept(link: Link, database: str, is_too_late: bool) -> None:
     undone: list[int] = []
     with alone(link) as session:
-        session.run(
-            "CREATE FUNCTION slow() RETURNS trigger LANGUAGE plpgsql AS "
-            "$$ BEGIN PERFORM pg_sleep(60); RETURN NULL; EXCEPTION WHEN query_canceled THEN "
-            + ("RETURN NULL; END $$" if is_too_late else "RAISE; END $$")
-        )
-        session.run(
-            "CREATE CONSTRAINT TRIGGER slow AFTER INSERT ON note DEFERRABLE INITIALLY DEFERRED FOR "
-            "EACH ROW EXECUTE FUNCTION slow()"
-        )
+        then = "RETURN NULL" if is_too_late else "RAISE"
+        sleeps = f"PERFORM pg_sleep(60); RETURN NULL; EXCEPTION WHEN query_canceled THEN {then};"
+        function = "CREATE FUNCTION slow() RETURNS trigger LANGUAGE plpgsql AS"
+        session.run(f"{function} $$ BEGIN {sleeps} END $$")
+        how = "DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION slow()"
+        session.run(f"CREATE CONSTRAINT TRIGGER slow AFTER INSERT ON note {how}")
     interrupting = later(0, lambda: interrupt_asleep(database))
     with interrupting, pytest.raises(KeyboardInterrupt), alone(link) as session:
         keep_one(session, 1, undone)
@@ -513,9 +492,8 @@ def test_interrupts_at_any_moment_leave_no_lock_behind(
     rounds, interrupted, kept = 150, 0, 0
     session: PostgresSession | None = None
     while_clearing_away: list[object] = []  # there Python can only tell of an interrupt
-    monkeypatch.setattr(
-        sys, "unraisablehook", lambda told: while_clearing_away.append(told.exc_type)
-    )
+    keep = while_clearing_away.append
+    monkeypatch.setattr(sys, "unraisablehook", lambda told: keep(told.exc_type))
 
     def interrupt(*_: object) -> None:
         raise Interrupted

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import random
 import signal
 import subprocess
@@ -60,9 +59,8 @@ def everything(location: str) -> None:
         for score in (0.2, 0.9, 0.95):
             says = {"mistakes": ["forgot zones"], "successes": ["looked first"]}
             memory.record_episode("t", score, recalled=[failed.id], **says)
-        memory.record_trajectory(
-            "t", [{"action": "a", "observation": "Error: x", "reward": 0.1}], 0.9
-        )
+        step = {"action": "a", "observation": "Error: x", "reward": 0.1}
+        memory.record_trajectory("t", [step], 0.9)
         memory.consolidate()
         memory.rollback("b", reason="it made things up")
         undone = memory.rollback("c", reason="by mistake")
@@ -80,15 +78,13 @@ def known(location: str) -> dict[str, Any]:
         assert wrong_with(memory) == []
         stats = memory.stats()
         issue = {"model": "m1", "issue_type": "OOM", "description": "at 4"}
+        hits = memory.recall("upload port open halve", 20)
         return {
             "rows": [row for row, _ in store.rows(memory.project)],
             "events": list(store.events(memory.project)),
             "untrue": store.untrue_tallies(memory.project),
             "records": (stats.records, stats.total),
-            "recalled": [
-                (hit.record, round(hit.score, 6))
-                for hit in memory.recall("upload port open halve", 20)
-            ],
+            "recalled": [(hit.record, round(hit.score, 6)) for hit in hits],
             "context": memory.context("upload failed", task_id="t", issue=issue).ids,
             "rules": memory.rules(),
             "strategies": memory.fixes.strategies("OOM"),
@@ -155,12 +151,10 @@ def test_a_merge_that_was_killed_goes_on_when_it_is_done_again(engine: str, tmp_
         many(source)
         with Memory(target) as made:  # so that it can be looked at from the beginning
             assert made.stats().total == 0
-        command = [
-            sys.executable, "-m", "hardwon.surfaces.cli.main", "--memory", target, "merge", source, "--trust",
-        ]  # fmt: skip
-        running = subprocess.Popen(
-            command, env=os.environ, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-        )
+        words = ("--memory", target, "merge", source, "--trust")
+        command = [sys.executable, "-m", "hardwon.surfaces.cli.main", *words]
+        nowhere = subprocess.DEVNULL
+        running = subprocess.Popen(command, stdout=nowhere, stderr=nowhere)
         ends = time.monotonic() + 120
         while not records_in(target):
             assert running.poll() is None

@@ -167,11 +167,8 @@ def test_a_record_teaches_what_its_kind_does_and_once(owner: str, writer: str) -
 
 def test_what_does_not_follow_from_a_record_is_seen_and_corrected(owner: str, writer: str) -> None:
     episode = Episode(id=new_id(), task_id="triage", score=0.0, metadata=of("mallory"))
-    forged: Json = {
-        "lessons": [["works", "deploy", "Guess.", 19, 1_000_000]],
-        "terms": "java build",
-        "keys": ["failure:x"],
-    }
+    forged: Json = {"lessons": [["works", "deploy", "Guess.", 19, 1_000_000]]}
+    forged |= {"terms": "java build", "keys": ["failure:x"]}
     with connected(writer) as connection:
         call(connection, "add_records", given(episode, **forged))
     assert tally(owner, "works") != []
@@ -203,9 +200,8 @@ def test_a_login_has_as_many_votes_about_a_record_as_a_token(owner: str, writer:
         for spelled in ('"yes"', '"TRUE"', "1", "null"):
             body = odd.to_json().replace('"helped":true', f'"helped":{spelled}')
             assert body != odd.to_json()
-            assert refused_rows(connection, "add_events", event_columns(odd) | {"body": body}), (
-                spelled
-            )
+            row = event_columns(odd) | {"body": body}
+            assert refused_rows(connection, "add_events", row), spelled
         for claim in ({"record_id": new_id()}, {"id": new_id()}, {"kind": "repeated"}):
             assert refused_rows(connection, "add_events", event_columns(odd) | claim), claim
         connection.execute("SELECT credit(%s)", [theirs.id])
@@ -240,20 +236,18 @@ def test_a_vector_is_of_a_record_that_is_there_and_has_none(owner: str, writer: 
         with memory._project.store.write(PROJECT) as opened:
             opened.set_embedder(PROJECT, "e", 2)
             opened.keep_vectors(PROJECT, [(theirs.id, bytes(8))])
-    insert = (
-        "INSERT INTO {}record_vector (seq, vector, dimension) VALUES (%s, '\\x01', 2) ON CONFLICT "
-    )
     schema = schema_of(owner, PROJECT)
+    into = f"INSERT INTO {schema}.record_vector (seq, vector, dimension)"
+    insert = f"{into} VALUES (%s, '\\x01', 2) ON CONFLICT"
     with connected(writer) as connection:
         # a table of their own, that is looked at first
-        connection.execute(
-            "CREATE TEMP TABLE record AS SELECT generate_series(1, 99)::bigint AS seq"
-        )
+        numbers = "SELECT generate_series(1, 99)::bigint AS seq"
+        connection.execute(f"CREATE TEMP TABLE record AS {numbers}".encode())
         connection.execute(f"SET search_path = pg_temp, {schema}".encode())
         for seq in range(1, 20):
-            connection.execute(insert.format(f"{schema}.").encode() + b"DO NOTHING", [seq])
+            connection.execute(f"{insert} DO NOTHING".encode(), [seq])
         connection.commit()
-        update = insert.format(f"{schema}.") + "(seq) DO UPDATE SET vector = excluded.vector"
+        update = f"{insert} (seq) DO UPDATE SET vector = excluded.vector"
         assert refused(connection, update, 1)
     with connected(owner) as connection:
         assert connection.execute("SELECT vector FROM record_vector").fetchall() == [(bytes(8),)]

@@ -112,10 +112,8 @@ class TestStore:
         assert (appended.added, appended.forgotten) == ([fresh.id], [gone.id])
         assert sorted(appended.present) == sorted([kept.id, fresh.id])
         assert (conflicting.conflicting, conflicting.added) == ([other], [])
-        assert {made.id: made.body for made in rows_in(store, "p")} == {
-            kept.id: kept.body,
-            fresh.id: fresh.body,
-        }
+        bodies = {made.id: made.body for made in rows_in(store, "p")}
+        assert bodies == {made.id: made.body for made in (kept, fresh)}
 
     def test_a_transaction_is_kept_whole_or_not_at_all(self, store: Store) -> None:
         first = row("first")
@@ -168,25 +166,11 @@ class TestStore:
                 status = "verified" if number == 3 else "hypothesis"
                 writer.set_standing("p", rows[number].id, status, None, (helped, number))
         found = store.most_helpful("p", "hypothesis", 10)
-        assert [(stored.id, good, bad) for stored, good, bad in found] == [
-            (rows[1].id, 3, 1),
-            (rows[0].id, 1, 0),
-        ]
+        votes = [(stored.id, good, bad) for stored, good, bad in found]
+        assert votes == [(rows[1].id, 3, 1), (rows[0].id, 1, 0)]
         assert store.most_helpful("p", "hypothesis", 1) == found[:1]
         assert ids(store.most_helpful("p", "verified", 10)) == [rows[3].id]
         assert store.most_helpful("other", "hypothesis", 10) == []
-
-    def test_search_matches_any_term_within_the_filters(self, store: Store) -> None:
-        rows = keep(
-            store, row("alpha beta", 1, tags=["x"]), row("alpha alpha alpha", 2), row("gamma", 3)
-        )
-        keep(store, row("alpha", 4, "other"))
-        found = store.search("p", ["beta", "alpha"], EVERYTHING, 10)
-        assert set(ids(found)) == {rows[0].id, rows[1].id}
-        assert [score for _, score in found] == sorted((score for _, score in found), reverse=True)
-        assert ids(store.search("p", ["alpha"], Filters(tag="x"), 10)) == [rows[0].id]
-        assert len(store.search("p", ["alpha", "gamma"], EVERYTHING, 1)) == 1
-        assert store.search("p", [], EVERYTHING, 10) == []
 
     def test_events_are_added_once_and_ordered(self, store: Store) -> None:
         (kept,) = keep(store, row())
@@ -311,23 +295,11 @@ class TestKnowledge:
         day_s, today = DAY_US // 1_000_000, to_us(at(0)) // DAY_US
         nameless = Increment("works", "", rule_key("d"), 0, 0)
         metadata = Metadata(project_id="p", validation=Validation(status="verified"))
-        keep(
-            store,
-            *(
-                taught(task, item, level, days * day_s, author=by)
-                for task, item, level, days, by in (
-                    ("t", "a", 2, 0, "ann"),
-                    ("t", "a", 2, 1, "bob"),
-                    ("t", "a", 7, 1, "ann"),
-                    ("t", "b", 1, 0, "ann"),
-                    ("u", "c", 3, 1, "bob"),
-                    ("u", "c", 3, 1, "eve"),
-                    ("u", "c", 3, 0, "bob"),
-                )
-            ),
-            row_of(Decision(action="rollback", target="eve", metadata=metadata)),
-            teaching(taught("v", "d", 0, author="bob"), nameless),
-        )
+        told = "t a 2 0 ann; t a 2 1 bob; t a 7 1 ann; t b 1 0 ann; u c 3 1 bob; u c 3 1 eve; u c 3 0 bob"
+        for task, item, level, days, by in (one.split() for one in told.split("; ")):
+            keep(store, taught(task, item, int(level), int(days) * day_s, author=by))
+        decision = Decision(action="rollback", target="eve", metadata=metadata)
+        keep(store, row_of(decision), teaching(taught("v", "d", 0, author="bob"), nameless))
 
         def shown(levels: tuple[int, ...]) -> dict[int, int]:
             return {level: times for level, times in enumerate(levels) if times}
@@ -399,13 +371,11 @@ class TestKnowledge:
 
     def test_decisions_of_a_task_come_with_those_of_the_project(self, store: Store) -> None:
         metadata = Metadata(project_id="p")
-        made = keep(
-            store,
-            *(
-                row_of(Decision(action="rule", text=text, task_id=task, metadata=metadata))
-                for text, task in (("a", "t"), ("b", "u"), ("c", None))
-            ),
-        )
+        said = [
+            {"text": text, "task_id": task} for text, task in (("a", "t"), ("b", "u"), ("c", None))
+        ]
+        rules = [Decision(action="rule", metadata=metadata, **one) for one in said]
+        made = keep(store, *map(row_of, rules))
         found = store.decisions("p", ACTIONS, "t", 10)
         assert set(ids(found)) == {made[0].id, made[2].id}
         assert len(store.decisions("p", ACTIONS, None, 10)) == 3
@@ -421,12 +391,8 @@ class TestKnowledge:
     def test_experiences_are_found_by_what_they_say_under_a_key(self, store: Store) -> None:
         metadata = Metadata(project_id="p")
         values = [True, 1, "1", 0.5, "déjà vu", ["a", None], None]
-        made = [
-            Experience(
-                content="x", outcome="success", tool="conversation", metadata=metadata, größe=value
-            )
-            for value in values
-        ]
+        says: Any = {"content": "x", "outcome": "success", "tool": "conversation"}
+        made = [Experience(**says, metadata=metadata, größe=value) for value in values]
         with store.write("p") as writer:
             writer.append([row_of(record) for record in made])
         asked = {"true": 1, "1": 2, "0.5": 1, "déjà vu": 1, '["a",null]': 1, "no": 0, "null": 0}
@@ -437,10 +403,8 @@ class TestKnowledge:
         assert store.count("p", Filters(key="metadata=x")) == 0
         routed = store.routes("p", ["größe"])
         assert sum(one.records for one in routed) == len(made)
-        assert {one.packet.get("größe") for one in routed} == {
-            *(value for value, times in asked.items() if times),
-            None,
-        }
+        there = {value for value, times in asked.items() if times}
+        assert {one.packet.get("größe") for one in routed} == {*there, None}
 
     def test_facts_are_found_by_their_key(self, store: Store) -> None:
         text = "The pool leaks at night."

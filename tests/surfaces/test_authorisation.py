@@ -37,7 +37,8 @@ def clients(running: Served) -> dict[tuple[Scope, str], httpx.Client]:
 
 @pytest.fixture(scope="module")
 def strangers(running: Served) -> list[httpx.Client]:
-    return [running.client(None), running.client(None, Authorization="Bearer hwt_none")]
+    wrong = ("", "Bearer", "Bearer x", "Basic dXNlcjpwYXNz", "Bearer hwt_000000000000_" + "a" * 43)
+    return [running.client(None), *(running.client(None, Authorization=how) for how in wrong)]
 
 
 def asked(client: httpx.Client, operation: Operation) -> httpx.Response:
@@ -72,6 +73,7 @@ def test_nobody_without_a_token_gets_anywhere(
         answer = asked(client, operation)
         assert answer.status_code == 401
         assert answer.headers["www-authenticate"] == "Bearer"
+        assert "hardwon tokens create" in answer.json()["detail"]
 
 
 def test_who_was_refused_changed_nothing(running: Served) -> None:
@@ -100,10 +102,8 @@ def test_liveness_is_the_only_route_that_takes_no_token(running: Served) -> None
     others = {getattr(route, "path", "") for route in running.app.routes}
     others -= {route.path for route in routes}
     assert {path for path in others if path != "/" and not path.startswith("/ui")} <= {"/mcp"}
-    for path in (
-        "/docs", "/redoc", "/openapi.json", "/mcp", "/mcp/", "/healthz/", "//healthz",
-        "/healthz%2F",
-    ):  # fmt: skip
+    hidden = "/docs /redoc /openapi.json /mcp /mcp/ /healthz/ //healthz /healthz%2F"
+    for path in hidden.split():
         assert nobody.get(running.url + path).status_code == 401, path
 
 

@@ -173,16 +173,6 @@ def fill() -> None:
             memory.remember(f"the parser works for case {number}", "success", "conversation")
 
 
-def test_the_map() -> None:
-    fill()
-    found = answered("tree", "map")
-    text = at_once("tree", "map", "--depth", "1").stdout
-    lines = [re.sub(r"[ █░]+", " ", line).strip() for line in text.splitlines()]
-    assert lines == ["brain 16", "├─ outcome=failure 12 75%", "├─ outcome=success 4 25%"]
-    assert (found["name"], found["count"], len(found["branches"])) == ("brain", 16, 2)
-    assert found["branches"][0]["branches"][0]["branches"][0]["name"] == "error_type=runtime"
-
-
 def test_a_memory_gets_a_tree_that_follows_its_files() -> None:
     fill()
     refused = at_once("tree", "sync")

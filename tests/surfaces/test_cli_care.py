@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pytest
 
-from checkouts import git
 from command_line import (
     ROOT,
     answered,
@@ -193,25 +192,6 @@ def test_a_forgotten_record_has_its_tombstone_left() -> None:
         memory.forget(record)
     assert answered("care", "audit", record)["record"] is None
     assert "forgotten" in at_once("care", "audit", record).stdout
-
-
-def test_stale_records_are_archived_and_come_back() -> None:
-    git(Path(), "init", "-q")
-    Path("app.py").write_text("one")
-    git(Path(), "add", "app.py")
-    git(Path(), "commit", "-qm", "first")
-    answered("remember", "app.py has no tests", "--outcome", "failure", "--tool", "unknown")
-    told = at_once("care", "check-stale").stdout
-    assert told.startswith("1 record checked, 0 stale; 0 archived, 0 brought back")
-    Path("app.py").write_text("two")
-    foreseen = answered("care", "check-stale", "--dry-run")
-    names = ("checked", "stale", "archived", "dry_run")
-    assert [foreseen[name] for name in names] == [1, 1, 1, True]
-    assert "app.py  changed" in at_once("care", "check-stale").stdout
-    assert answered("recall", "app.py tests") == []
-    Path("app.py").write_text("one")
-    assert answered("care", "check-stale")["restored"] == 1
-    assert len(answered("recall", "app.py tests")) == 1
 
 
 @pytest.fixture

@@ -28,7 +28,6 @@ from mcp_calls import (
     read_everything,
     refused,
     run,
-    text_of,
 )
 from serving import Served, served
 
@@ -105,24 +104,11 @@ def test_each_scope_reaches_the_tools_that_are_declared_for_it(
 def test_the_usual_tools_over_http(running: Served) -> None:
     async def work() -> None:
         async with connected(running, running.token("govern")) as client:
-            ours = [tool.name for tool in (await client.list_tools()).tools]
-            assert ours == [*USUAL, *BTB_TOOLS]
-            said = await client.call_tool("after", {**TOLD, "outcome": "success"})
-            assert text_of(said).startswith("Done: trajectory ")
-            known = text_of(await client.call_tool("before", {"task": TOLD["task"]}))
-            assert TOLD["action"] in known
+            listed = [tool.name for tool in (await client.list_tools()).tools]
+            assert listed == [*USUAL, *BTB_TOOLS]
             assert (await ask_of_skills(client, "skills/list"))["skills"] == []
-            (kept,) = said.structured_content["ids"]
-            await client.call_tool("verify", {"record_id": kept, "by": "test_runner"})
-            (skill,) = (await ask_of_skills(client, "skills/list"))["skills"]
-            (content,) = (await client.read_resource(skill["uri"])).contents
-            assert TOLD["action"] in content.text  # type: ignore[union-attr]
 
     run(work)
-
-
-TOLD = {"happened": "it went up", "task": "deploy the shop", "action": "AWS_REGION=eu make deploy"}
-TOLD["error"] = "RuntimeError: missing AWS_REGION"
 
 
 def test_what_is_written_is_the_tokens_own_and_in_its_project(running: Served) -> None:
