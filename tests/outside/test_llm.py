@@ -107,11 +107,6 @@ def test_question_and_answer(server: FakeLlm) -> None:
     assert asked.headers["Host"] == f"127.0.0.1:{server.port}"
 
 
-def test_without_a_key_none_is_sent(server: FakeLlm) -> None:
-    assert chat(server, "").complete("s", "u") == "fine"
-    assert "Authorization" not in server.asked[0].headers
-
-
 def test_environment_proxies_are_not_used(server: FakeLlm, monkeypatch: pytest.MonkeyPatch) -> None:
     with FakeLlm() as proxy:
         for name in ("http_proxy", "HTTP_PROXY", "ALL_PROXY", "all_proxy"):

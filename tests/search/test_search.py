@@ -158,18 +158,6 @@ def test_a_flood_has_one_voice_in_what_is_learned(memory: Memory, count: int) ->
     assert "clear the lock" in said
 
 
-def test_the_answer_beside_a_hit_is_found_with_it(memory: Memory) -> None:
-    for number in range(30):
-        memory.record_fact(f"Small talk about lunch, number {number}", "observation")
-    source = {"type": "user_interaction", "id": "monday"}
-    said = ["How was it?", "Which database will you choose for the ledger?", "Postgres, I think."]
-    for text in said:
-        memory.record_fact(text, "observation", source=source)
-    hits = memory.recall("which database was chosen for the ledger", k=2)
-    assert [hit.record.content for hit in hits if isinstance(hit.record, Fact)] == said[1:]
-    assert hits[1].why["neighbour"] > 0
-
-
 def test_filters_by_type_entity_source_commit_and_failure(memory: Memory) -> None:
     named = {"files": ["src/worker.rs"], "error_codes": ["E0382"]}
     run: Any = {"source": {"type": "test_result", "id": "run-7"}, "git_commit": "0123456789" * 4}

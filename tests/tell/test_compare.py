@@ -15,17 +15,9 @@ from cases import each
 from clocks import START, Clock
 from hardwon import Memory
 from hardwon.errors import InvalidInputError
-from hardwon.lessons.scores import Comparison, Scored, compare, find_difference, student
+from hardwon.lessons.scores import Comparison, Scored, compare, find_difference
 
 scores = st.lists(st.floats(0, 1), min_size=2, max_size=12)
-
-
-@each(
-    ("degrees", "expected"),
-    [(1, 12.7062), (2, 4.30265), (5, 2.570582), (10, 2.228139), (30, 2.042272), (1e7, 1.959964)],
-)
-def test_students_distribution_is_the_one_of_the_tables(degrees: float, expected: float) -> None:
-    assert student(degrees) == pytest.approx(expected, abs=1e-5)
 
 
 def test_the_interval_holds_the_truth_as_often_as_it_says() -> None:

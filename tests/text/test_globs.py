@@ -90,27 +90,6 @@ def test_they_find_what_the_standard_library_finds(tree: Path, pattern: str) -> 
     assert ours(deeper, files_of(tree)) == really(deeper, tree)
 
 
-names = st.sampled_from(NAMES) | st.text("ab.*[]", min_size=1, max_size=3).filter(
-    lambda name: name not in (".", "..")
-)
-
-
-@settings(max_examples=examples(100), deadline=None)
-@given(st.lists(st.lists(names, min_size=1, max_size=4), max_size=8), patterns.filter(is_usable))
-def test_so_they_do_on_any_tree(
-    tmp_path_factory: pytest.TempPathFactory, paths: list[list[str]], pattern: str
-) -> None:
-    root = tmp_path_factory.mktemp("any")
-    for path in paths:
-        file = root.joinpath(*path)
-        try:
-            file.parent.mkdir(parents=True, exist_ok=True)
-            file.touch()
-        except (NotADirectoryError, FileExistsError):  # a name that is a file already
-            continue
-    assert ours(pattern, files_of(root)) == really(pattern, root)
-
-
 def test_a_pattern_for_folders_takes_no_file() -> None:
     for pattern in ("a/", "**/", "*/", "", ".", "a/."):
         assert not Glob(pattern).matches_folder("")
