@@ -1,6 +1,4 @@
-"""A memory as the store of a LangGraph graph: what LangGraph's own store does, what is kept of it,
-and what comes on top.
-"""
+"""A memory as the store of a LangGraph graph."""
 
 from __future__ import annotations
 
@@ -82,9 +80,6 @@ def answering(
 ) -> list[str]:
     found = store.search(prefix, query=query, **narrowed)
     return [item.key for item in found if item.score is not None]
-
-
-# --- what every store does ---
 
 
 @BOTH
@@ -293,9 +288,6 @@ def test_what_is_put_comes_back(
     assert key in keys(store.search((label,), limit=1_000))
 
 
-# --- in words ---
-
-
 @BOTH
 def test_a_query_finds_the_items_that_answer_it(store: HardwonStore) -> None:
     ann, bob = ("u", "ann"), ("u", "bob")
@@ -341,9 +333,6 @@ def test_a_query_goes_past_items_that_the_filter_leaves_out(store: HardwonStore)
     texts = ({"text": "rain in spring", "n": number} for number in range(150))
     store.batch([PutOp(("d",), f"k{text['n']}", text) for text in texts])
     assert keys(store.search((), query="spring rain", filter={"n": 7})) == ["k7"]
-
-
-# --- what is kept of it ---
 
 
 @BOTH
@@ -524,9 +513,6 @@ def test_items_are_files_of_the_tree_and_follow_it(tmp_path: Path) -> None:
         assert len(list(tmp_path.rglob("*.json"))) == 1
         store.delete(("a",), "k")
         assert list(tmp_path.rglob("*.json")) == []
-
-
-# --- in a graph ---
 
 
 class State(TypedDict):

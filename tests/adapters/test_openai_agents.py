@@ -1,7 +1,4 @@
-"""Conversations, tools and trajectories of the OpenAI Agents SDK in a memory: real agents and a
-real client, asked by HTTP of an endpoint on this machine that speaks both of OpenAI's protocols and
-says what a test wrote down.
-"""
+"""A memory and real agents of the OpenAI Agents SDK, at an endpoint that speaks by a script."""
 
 from __future__ import annotations
 
@@ -145,9 +142,6 @@ def outputs_of(done: RunResult) -> list[str]:
 
 def texts(items: list[Any]) -> list[str]:
     return [item["content"] for item in items]
-
-
-# --- a session ---
 
 
 def test_it_is_a_session_of_the_sdk(session: HardwonSession) -> None:
@@ -351,9 +345,6 @@ def test_nobody_else_speaks_in_a_conversation(session: HardwonSession) -> None:
     assert bad in asyncio.run(other.get_items())
 
 
-# --- an agent ---
-
-
 def test_an_agent_goes_on_with_its_conversation_in_another_process(
     endpoint: Scripted, place: Callable[[str], str], memory: Memory
 ) -> None:
@@ -455,9 +446,6 @@ def test_what_an_agent_did_becomes_a_trajectory(endpoint: Scripted, memory: Memo
     assert actions == ['run_tests {"path": "tests/a.py"}', "explode {}"]
     assert record.steps[0].observation.startswith("3 failed in tests/a.py y")
     assert "error occurred" in record.steps[1].observation
-
-
-# --- beside it ---
 
 
 def test_the_example_runs() -> None:

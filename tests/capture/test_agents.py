@@ -1,6 +1,4 @@
-"""Agents' hooks as real processes: sessions in each agent's own protocol, written by hand after what
-is published of it, the process in the background, and what becomes of a session.
-"""
+"""Agents' hooks as real processes, in each agent's protocol, and what becomes of a session."""
 
 from __future__ import annotations
 
@@ -209,9 +207,6 @@ def test_a_deployment_that_fails_is_mended_and_fails_again_next_day_elsewhere(
     assert hook.ask(hook.socket_path(), ["hooks", "run", agent], b"{}") == [b"", b""]
 
 
-# --- the process in the background ---
-
-
 def test_nobody_needs_the_background_process(shop: Path) -> None:
     agent = FakeAgent("claude-code", shop, "s")
     agent.run("make deploy")
@@ -291,9 +286,6 @@ def test_a_memory_that_came_along_is_not_used_in_the_background_either(
     done = hook.ask(at, ["--project", "shop", *words], told)
     assert done
     assert b"no region is set" in done[0]
-
-
-# --- sessions ---
 
 
 def ran(command: str, exit_code: int = 0, output: str = "", **more: Any) -> str:

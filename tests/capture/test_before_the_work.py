@@ -1,6 +1,4 @@
-"""What hooks say before the work: rules that people typed, what such runs met, and nothing while they
-are told to be quiet.
-"""
+"""What hooks say before the work: rules that people typed, and what such runs met."""
 
 from __future__ import annotations
 
@@ -72,9 +70,6 @@ def test_a_strangers_rule_is_told_to_nobody(shop: Memory, tmp_path: Path) -> Non
     assert say("before", command="pip install requests") == ""
 
 
-# --- what runs like the one that begins met ---
-
-
 def test_a_prompt_tells_what_such_runs_met_and_it_is_told_again_when_it_is_met(
     shop: Memory,
 ) -> None:
@@ -104,9 +99,6 @@ def test_what_newer_runs_no_longer_meet_is_not_told(shop: Memory) -> None:
     for _ in range(20):
         shop.record_trajectory(TASK, [PASSED])
     assert "Such runs met" not in say("prompt", prompt=TASK)
-
-
-# --- a pause ---
 
 
 def test_who_pauses_hears_nothing_until_the_end_and_all_is_recorded(shop: Memory) -> None:

@@ -1,6 +1,4 @@
-"""Claude Code's hooks: how they get into its settings and out again, and what they answer to what
-it says.
-"""
+"""Claude Code's hooks: into its settings and out again, and what they answer."""
 
 from __future__ import annotations
 
@@ -118,9 +116,6 @@ def kept(memory: Callable[[], Memory]) -> list[Trajectory]:
     return [record for record in records if isinstance(record, Trajectory)]
 
 
-# --- what is recorded ---
-
-
 def test_a_command_that_failed_is_recorded_and_warned_of_until_it_works(
     project: Path, memory: Callable[[], Memory]
 ) -> None:
@@ -230,9 +225,6 @@ def test_secrets_and_endless_output_are_not_kept(
     assert len(record.steps[0].observation) < ends + 200
 
 
-# --- what is said before a command ---
-
-
 @pytest.mark.parametrize(
     ("option", "decision"), [((), None), (("--ask-blocked",), "ask"), (("--deny-blocked",), "deny")]
 )
@@ -255,9 +247,6 @@ def test_what_failed_again_and_again_with_nothing_changed_since(
     assert at_once_to(before(project, "cargo build"), Manner("deny")) == {}
 
 
-# --- when work starts ---
-
-
 def test_a_prompt_gets_what_is_known_about_it_within_the_budget(
     project: Path, memory: Callable[[], Memory]
 ) -> None:
@@ -275,9 +264,6 @@ def test_a_prompt_gets_what_is_known_about_it_within_the_budget(
     assert len(short) < len(context)
     for prompt in ({"prompt": "/clear"}, {"prompt": "  "}, {"prompt": "zebra"}, {}):
         assert at_once_to(event("UserPromptSubmit", project, **prompt)) == {}
-
-
-# --- the memory ---
 
 
 def test_no_memory_is_made_unless_that_was_said(project: Path, tmp_path: Path) -> None:
@@ -334,8 +320,6 @@ def test_a_memory_of_an_older_version_is_not_changed_in_a_hook(project: Path) ->
     assert "was written by Hardwon 0.x" in done.stderr
     assert path.read_bytes() == content
 
-
-# --- into the settings and out again ---
 
 FOREIGN = """{
     "permissions": {"allow": ["Bash(ls:*)"], "deny": []},

@@ -78,9 +78,6 @@ def commit_all(project: Project, *options: str) -> str:
     return done.stdout + done.stderr
 
 
-# --- there and away ---
-
-
 def test_install_status_and_remove(project: Project) -> None:
     hook = project.folder / ".git" / "hooks" / "post-commit"
     assert "not installed" in hooks("status")
@@ -165,9 +162,6 @@ def test_lines_that_somebody_added_to_ours_are_kept(project: Project) -> None:
     assert "another" in hook.read_text()
     hooks("remove")
     assert not hook.exists()
-
-
-# --- what a commit publishes ---
 
 
 def test_a_commit_publishes_what_led_to_it(project: Project) -> None:
@@ -269,9 +263,6 @@ def test_in_a_linked_worktree(
     tried = repaired(project)
     project.commit("mend")
     assert status(project, tried) == "published"
-
-
-# --- harmless ---
 
 
 def test_the_hook_is_silent_where_hardwon_is_gone(

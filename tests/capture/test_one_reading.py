@@ -1,6 +1,4 @@
-"""One reading for every way in: the same session, brought in by hooks of each agent, by a transcript
-and by the API, is the same run; and commands of one terminal are one run.
-"""
+"""The same session is the same run, whether by hooks, by a transcript or by the API."""
 
 from __future__ import annotations
 

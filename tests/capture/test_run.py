@@ -1,6 +1,4 @@
-"""`hardwon run` around real processes: nothing between the command and whoever started it is
-changed, and what happened is recorded.
-"""
+"""`hardwon run` around real processes: nothing in between is changed, and it is recorded."""
 
 from __future__ import annotations
 
@@ -90,9 +88,6 @@ def attempt() -> Trajectory:
     return found
 
 
-# --- recording and advice ---
-
-
 def test_a_success_is_recorded() -> None:
     line, about = "echo out; echo err >&2", ("--task", "say it", "--author", "ada", "--tag", "mine")
     done = shell(line, *about)
@@ -151,9 +146,6 @@ def test_secrets_are_neither_recorded_nor_in_the_way() -> None:
     assert b"Stop." in done.stderr
     assert secret not in "".join(record.to_json() for record in records())
     assert secret not in done.stderr.decode()
-
-
-# --- untouched ---
 
 
 def test_the_exit_code_of_the_process_is_the_commands() -> None:
@@ -247,9 +239,6 @@ def test_output_is_recorded_as_it_was_read_in_the_end() -> None:
     assert attempts.plain(b"\x7fELF\x00\x01\x00\x00") == "(8 bytes that are no text)"
 
 
-# --- ends of all sorts ---
-
-
 def test_a_child_that_was_killed_is_told_and_recorded() -> None:
     done = shell("echo working; kill -9 $$")
     assert (done.returncode, done.stdout) == (137, b"working\n")
@@ -290,9 +279,6 @@ def test_signals_that_we_were_told_to_ignore_stop_neither_us_nor_the_command(
     assert attempt().final_reward == 1.0
 
 
-# --- one inside another ---
-
-
 def test_runs_inside_a_run_are_of_one_session() -> None:
     inner_run = shlex.join([*HARDWON, "run", "--", "sh", "-c", "echo deep; exit 7"])
     Path("inner.sh").write_text(f"{inner_run}\n")
@@ -319,9 +305,6 @@ def test_the_very_same_command_inside_itself_is_told_and_counted_once() -> None:
     assert len(records()) == 2
 
 
-# --- without a memory ---
-
-
 def test_a_damaged_memory_changes_nothing() -> None:
     Path("brain").mkdir()
     Path("brain/memory.db").write_bytes(b"SQLite format 3\0" + b"\xff" * 9000)
@@ -345,9 +328,6 @@ def test_a_memory_that_is_locked_holds_nothing_up() -> None:
     assert (done.returncode, done.stdout) == (6, b"out\n")
     assert re.fullmatch(rb"hardwon: the memory did not record this run: [^\n]*\n", done.stderr)
     assert time.monotonic() - began < 30
-
-
-# --- on a terminal ---
 
 
 class Screen:

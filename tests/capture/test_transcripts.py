@@ -1,6 +1,4 @@
-"""Sessions that agents left on disk, brought in: as their documentation shows them, and a thousand
-made up in each format; twice, cut off in the middle, with secrets.
-"""
+"""Sessions that agents left on disk, brought in: twice, cut off in the middle, with secrets."""
 
 from __future__ import annotations
 

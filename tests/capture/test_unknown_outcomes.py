@@ -1,6 +1,4 @@
-"""A run of which nobody knows whether it solved its task: it is told as done, and counts for nothing
-more. And when it is known how a session ended.
-"""
+"""A run of which nobody knows whether it solved its task is told as done, and no more."""
 
 from __future__ import annotations
 
@@ -92,9 +90,6 @@ def test_an_import_does_not_take_a_failed_run_for_a_solved_one(
     assert "0 solved, 0 left failing, 1 done: nobody knows whether that solved it" in said
 
 
-# --- what is told ---
-
-
 def test_it_is_told_as_done_after_what_worked(memory: Memory) -> None:
     memory.record_trajectory(TASK, way(), author="anna")
     memory.record_trajectory(TASK, way(), author="bob")
@@ -134,9 +129,6 @@ def test_no_test_vouches_for_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         assert here.tests.record([RanTest(test, False)]).verified == [solved.id]
 
 
-# --- what is learned ---
-
-
 @pytest.mark.engines(*ENGINES)
 def test_it_changes_no_odds_of_solving_a_task_with_what_works(memory: Memory) -> None:
     for _ in range(3):
@@ -154,9 +146,6 @@ def test_it_changes_no_odds_of_solving_a_task_with_what_works(memory: Memory) ->
     (knowledge,) = (found for found in memory.doctor().findings if found.check == "knowledge")
     assert knowledge.ok, knowledge.detail
     assert memory.rebuild() == 0
-
-
-# --- in and out ---
 
 
 @pytest.mark.engines(*ENGINES)

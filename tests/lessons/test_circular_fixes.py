@@ -1,6 +1,4 @@
-"""The same failing fix, again and again: from other processes and agents it is still the same, and
-the third is blocked.
-"""
+"""The same failing fix from other processes and agents: the third is blocked."""
 
 from __future__ import annotations
 

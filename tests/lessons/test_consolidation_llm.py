@@ -1,6 +1,4 @@
-"""Consolidation with a language model: an endpoint on this machine, every way in which it can fail,
-and what is believed.
-"""
+"""Consolidation with a language model: every way in which it can fail, and what is believed."""
 
 from __future__ import annotations
 

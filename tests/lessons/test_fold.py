@@ -1,6 +1,4 @@
-"""Knowledge is a fold that commutes: any order, any split and merge, any rebuild gives the very
-same tallies, and what is taken back leaves no trace.
-"""
+"""Knowledge commutes: any order, split, merge or rebuild gives the very same tallies."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""Whatever an embedder does, there are sound vectors or an error that names it; and an endpoint
-gets the key alone.
-"""
+"""Whatever an embedder does, there are sound vectors or an error that names it."""
 
 from __future__ import annotations
 
@@ -225,9 +223,7 @@ def test_a_missing_package_names_the_command(
 
 
 class TextEmbedding:
-    """As fastembed 0.9 has it: vectors come one by one from a generator, and what is wrong shows
-    when they are taken.
-    """
+    """As fastembed 0.9 has it: vectors come one by one from a generator."""
 
     made: list[dict[str, object]]
     download_fails = False
@@ -302,9 +298,7 @@ def at(
 
 
 def fails(embedder: EndpointEmbedder, texts: Sequence[str] = ("a", "b")) -> str:
-    """The message of the error that must come of it. It leads to no other, which could show the
-    key (`test_llm.py`).
-    """
+    """The message of its error, which leads to no other that could show the key."""
     with pytest.raises(EmbeddingError) as caught:
         as_vectors(embedder, texts)
     assert caught.value.__cause__ is caught.value.__context__ is None

@@ -1,6 +1,4 @@
-"""An endpoint may do what it likes: it gets the key only where it should, holds nobody up, and its
-reply is checked.
-"""
+"""An endpoint gets the key only where it should, holds nobody up, and its reply is checked."""
 
 from __future__ import annotations
 
@@ -74,9 +72,7 @@ def assert_key_is_not_in(text: str) -> None:
 
 @pytest.fixture
 def fails(caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]) -> Fails:
-    """Asks, and returns the message of the error that must come of it, without the key in anything
-    that can be seen.
-    """
+    """Asks, and returns the message of its error, with the key in nothing that can be seen."""
     caplog.set_level(logging.DEBUG)
 
     def check(model: ChatModel) -> str:
@@ -251,9 +247,7 @@ def test_a_host_nowhere(fails: Fails, monkeypatch: pytest.MonkeyPatch, error: Ex
 
 
 def test_localhost_is_here(server: FakeLlm, fails: Fails, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A hosts file can give the name to another machine. It shows when the connection is there,
-    before anything is sent.
-    """
+    """A hosts file can give the name to another machine: nothing is sent there."""
     model = ChatModel(f"http://localhost:{server.port}/v1", "m", KEY)
     monkeypatch.setattr("hardwon.outside.http.is_loopback", lambda address: address != "127.0.0.1")
     assert "its host name leads nowhere" in fails(model)

@@ -1,6 +1,4 @@
-"""The metadata schema's own JSON, as it stands: by every door, with the ids, statuses, times and
-hashes that it has.
-"""
+"""The metadata schema's own JSON, by every door, with the ids, statuses and times it has."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""Records: what is allowed, what is refused and how it is said, and the metadata schema's own
-JSON.
-"""
+"""Records: what is allowed, what is refused and how it is said, and the schema's own JSON."""
 
 from __future__ import annotations
 

@@ -53,9 +53,7 @@ def _without_git(record: AnyRecord) -> AnyRecord:
 
 
 class Plan:
-    """What one of several memories did on its own: indexes into shared facts, with the status each
-    event sets.
-    """
+    """What one of several memories did: indexes into shared facts, and what each event sets."""
 
     adds = st.lists(st.integers(0, 5), max_size=6)
     events = st.lists(

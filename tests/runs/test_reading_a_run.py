@@ -1,6 +1,4 @@
-"""A run is read as what it is: what was looked at, changed and checked, what lasted, which failures
-were met and what made them go away, and how it ended.
-"""
+"""A run is read as what it is: looks, changes, checks, what lasted, and failures with cures."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""Advice: one probability from all evidence, a verdict and words that follow from it, and what helped
-instead, which `solutions` tells as well.
-"""
+"""Advice: one probability from all evidence, a verdict that follows, and what helped instead."""
 
 from __future__ import annotations
 

@@ -92,9 +92,6 @@ def test_runs_count_once() -> None:
     assert unnamed.interval == by_episode.interval, "an episode of no run stands for itself"
 
 
-# --- asked of a memory ---
-
-
 def test_an_episode_that_names_what_it_recalled_had_the_memory(memory: Memory) -> None:
     fact = memory.record_fact("The flag is needed.", "solution")
     for number in range(6):
@@ -163,9 +160,6 @@ def test_what_does_not_count_is_not_compared(memory: Memory) -> None:
 def test_a_wrong_question_is_refused(memory: Memory, name: str, value: Any) -> None:
     with pytest.raises(InvalidInputError):
         memory.episodes.compare(**{name: value})
-
-
-# --- from little ---
 
 
 @each(

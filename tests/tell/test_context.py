@@ -1,6 +1,4 @@
-"""What an agent is told before an attempt, in the words of whoever tried it: a list of sentences that
-stand alone and can be acted on.
-"""
+"""What an agent is told before an attempt: sentences that stand alone and can be acted on."""
 
 from __future__ import annotations
 
@@ -54,8 +52,6 @@ def as_session(*steps: tuple[str, str, bool]) -> list[dict[str, Any]]:
         for action, shown, worked in steps
     ]
 
-
-# --- the cases that users had ---
 
 NOT_SET = "STAGING_HOST is not set\nmake: *** [deploy] Error 1"
 
@@ -213,9 +209,6 @@ def test_a_rule_is_said_once(memory: Memory) -> None:
         memory.record_episode("triage", 0.9, successes=["Read the log first"])
     text = str(memory.context("triage: read the log", task_id="triage", budget_tokens=2_000))
     assert text.count("Read the log first") == 1
-
-
-# --- every kind of line ---
 
 
 def test_rules_of_a_like_task_are_told_where_they_say_more(memory: Memory) -> None:
@@ -379,9 +372,6 @@ def test_a_task_that_begins_like_the_question_is_told_by_its_end(memory: Memory)
     (line,) = said(memory, f"{room} put a cool plate into the cabinet")
     assert "put a cool mug into the cabinet -> cool('mug 1', 'fridge 1')" in line
     assert line.startswith("…")
-
-
-# --- what is not said ---
 
 
 def test_a_question_about_something_else_gets_nothing_and_is_told_why(memory: Memory) -> None:
@@ -558,8 +548,6 @@ def test_a_table_is_told_though_its_description_was_cut_in_the_middle(memory: Me
     # named beside it, so it belongs to the same place
     assert "DESC city -> ID, Region" in told
 
-
-# --- the files that mattered ---
 
 ISSUE = """TimeDelta serialization precision
 

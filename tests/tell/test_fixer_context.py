@@ -1,6 +1,4 @@
-"""What a fixer is told before the next attempt: what matters first, what not to repeat, and nothing
-that takes over.
-"""
+"""What a fixer is told: what matters first, what not to repeat, nothing that takes over."""
 
 from __future__ import annotations
 
@@ -36,9 +34,6 @@ def fix(
 def lines_of(memory: Memory, budget: int = 2000, **issue: Any) -> list[str]:
     text = str(memory.context(issue=ISSUE | issue, budget_tokens=budget, count_tokens=words))
     return [line.removeprefix("- ") for line in text.splitlines()[2:-1]]
-
-
-# --- what is said ---
 
 
 def test_an_empty_memory_has_nothing_to_say(memory: Memory) -> None:
@@ -182,9 +177,6 @@ def test_a_source_warns_before_it_has_told_everything_that_worked(memory: Memory
         assert any("do not repeat: sleep 1 [by ann]" in line for line in found), found
         assert any("of bob [worked" in line for line in found), found
     assert any("of ann [worked" in line for line in found), found
-
-
-# --- what must not happen ---
 
 
 def test_an_attempt_without_commands_that_resembles_nothing_is_no_error(memory: Memory) -> None:

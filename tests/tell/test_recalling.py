@@ -1,6 +1,4 @@
-"""What a memory says before the next attempt: what it finds and why, what fits into a prompt, what
-it advises.
-"""
+"""What a memory says before the next attempt: what it finds and why, and what it advises."""
 
 from __future__ import annotations
 
@@ -61,9 +59,6 @@ def attempt(
     """A run of one step."""
     step = {"action": action, "observation": shown, "reward": reward}
     return memory.record_trajectory(task, [step], reward, **more)
-
-
-# --- recall ---
 
 
 def test_the_loop_of_the_readme_prints_every_kind(
@@ -379,9 +374,6 @@ def test_large_memories_are_searched_by_words_first(
     assert [len(found) for found in large] == [4, 4, 4, 0]
 
 
-# --- context ---
-
-
 def test_a_context_says_what_matters(memory: Memory) -> None:
     issue = {"model": "m", "issue_type": "TIMEOUT", "description": "no answer in time"}
     for _ in range(3):
@@ -523,8 +515,6 @@ def test_a_wrong_question_is_refused(memory: Memory, field: str, value: Any) -> 
     with pytest.raises(InvalidInputError, match=field):
         memory.context(**{field: value})
 
-
-# --- advice ---
 
 ERROR = "Traceback (most recent call last):\n  File \"a.py\", line {}, in f\nKeyError: 'id'"
 

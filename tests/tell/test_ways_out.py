@@ -1,6 +1,4 @@
-"""Every way on which a model reads what somebody recorded, fed with hostile text: it stands inside a
-fence, or is a clean text of its own in JSON, or is quoted within one line.
-"""
+"""Hostile text on every way to a model stands inside a fence, a JSON text, or a quoted line."""
 
 from __future__ import annotations
 
@@ -75,9 +73,6 @@ def fill(memory: Memory, bad: str) -> str:
     return memory.record_fact(f"The harbour {bad} is closed.", "solution", **who).id
 
 
-# --- what is wrong with what a model reads ---
-
-
 def check_clean(text: str) -> None:
     """Nothing hidden, nothing that acts, and no fence but ours."""
     assert all(line.isprintable() for line in text.split("\n")), text
@@ -111,9 +106,6 @@ def check_json(value: Any, whole: frozenset[str] = frozenset()) -> None:
     elif isinstance(value, list):
         for inner in value:
             check_json(inner)
-
-
-# --- the ways out ---
 
 
 def asked_by_a_model(memory: Memory) -> Ask:

@@ -1,6 +1,4 @@
-"""The same failure has the same keys, another failure has another, and only failures are seen as
-failures.
-"""
+"""The same failure has the same keys, another has another, and nothing else is a failure."""
 
 from __future__ import annotations
 

@@ -40,9 +40,7 @@ def files_of(root: Path) -> list[str]:
 
 
 def really(pattern: str, root: Path) -> set[str]:
-    """The files that the standard library finds; what it spells `a//b` or `./a` in its plain
-    form.
-    """
+    """The files that the standard library finds, each in its plain form."""
     found = glob.glob(pattern, root_dir=root, recursive=True)  # noqa: PTH207  # the one that we promise to be like
     return {
         os.path.normpath(name)

@@ -1,6 +1,4 @@
-"""How something turned out, as the text that tells of it lets one know; and that nobody has to say
-more than that.
-"""
+"""How something turned out, as the text that tells of it lets one know."""
 
 from __future__ import annotations
 

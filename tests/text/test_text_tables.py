@@ -1,6 +1,4 @@
-"""The patterns and word lists beside modules: each is asked for by the module that they belong
-to, and each that is asked for is there.
-"""
+"""The patterns and word lists beside modules: each is asked for, and each is there."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""The default counter against tokenizers with trained vocabularies: WordPiece, Unigram and BPE, of
-30,000 entries and more. It is an estimate, right on average.
-"""
+"""The default counter against tokenizers with trained vocabularies: right on average."""
 
 from __future__ import annotations
 

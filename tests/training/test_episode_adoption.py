@@ -1,6 +1,4 @@
-"""A training memory's file into the shared memory and back: nothing lost, nothing counted twice,
-nothing believed too soon.
-"""
+"""A training memory's file into the shared memory and back: nothing lost, nothing twice."""
 
 from __future__ import annotations
 
@@ -35,8 +33,6 @@ def memory(tmp_path: Path, clock: Clock) -> Iterator[Memory]:
     with Memory(tmp_path / "brain", clock=clock, consolidate_every=0) as opened:
         yield opened
 
-
-# --- training memory as its own functions make it, which are held against its document elsewhere ---
 
 fresh = episode_door.new_agent_memory
 
@@ -96,9 +92,6 @@ episodes = st.builds(
     successes=st.lists(st.sampled_from(TEXTS), max_size=3),
     mistake_cards=st.lists(cards, max_size=3),
 )
-
-
-# --- both ways ---
 
 
 @settings(max_examples=examples(40))
@@ -169,9 +162,6 @@ def test_the_exported_file_is_whole_private_and_new(memory: Memory, tmp_path: Pa
     assert target.read_text() == "precious"
     export_agent_memory(memory, target, overwrite=True)
     assert json.loads(target.read_text()) == found
-
-
-# --- once, wherever it comes from ---
 
 
 def counts(memory: Memory) -> tuple[int, int]:
@@ -275,9 +265,6 @@ def test_two_copies_that_went_different_ways_are_two(memory: Memory, tmp_path: P
     assert counts(memory) == (90 + 10 + 10, 2)
     kept = {each.metadata.validation.status for each in memory.browse(kind="adopted")}
     assert kept == {"hypothesis"}
-
-
-# --- what is believed ---
 
 
 LESSON = "Read the full error log of the service"
@@ -398,9 +385,6 @@ def test_a_forgotten_episode_stays_forgotten(memory: Memory, adopted: str, tmp_p
     assert memory.get(adopted) is not None
 
 
-# --- what a file may hold ---
-
-
 DAY = "2026-01-01T00:00:00+00:00"
 
 
@@ -479,9 +463,6 @@ def test_a_record_under_the_same_id_is_a_conflict(memory: Memory, adopted: str) 
     assert (found.added, found.conflicting) == (0, [adopted])
     with pytest.raises(ConflictError):
         memory.add(Episode(id=adopted, task_id="t", score=0.5))
-
-
-# --- what a file may not do ---
 
 
 def file_of(tmp_path: Path, name: str, **fields: Any) -> Path:

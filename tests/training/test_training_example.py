@@ -1,6 +1,4 @@
-"""The example of a training loop: the agent that reads its memory does better, and nothing but the
-memory tells it how.
-"""
+"""The example of a training loop: the agent that reads its memory does better."""
 
 from __future__ import annotations
 

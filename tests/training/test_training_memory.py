@@ -1,6 +1,4 @@
-"""Training memory does what its document says: the dict, the text, the numbers, for whatever
-episodes; and what is wrong with an episode is said, or left out and counted.
-"""
+"""Training memory does what its document says, for whatever episodes."""
 
 from __future__ import annotations
 
@@ -53,9 +51,6 @@ USAGE = {
 def _no_model(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("GROQ_API_KEY", "API_BASE_URL", "LLM_MODEL"):
         monkeypatch.delenv(name, raising=False)
-
-
-# --- against the document ---
 
 
 def agree(memory: dict[str, Any], model: Any, context: Any, summary: Any) -> None:
@@ -199,9 +194,6 @@ def test_scores_from_which_on_a_lesson_becomes_a_rule(score: float, rules: list[
     assert record_episode(new_agent_memory(), data)["task_rules"] == {"t": rules}
 
 
-# --- bounds ---
-
-
 def test_scores_and_tasks_are_all_kept_and_lists_and_texts_are_bounded() -> None:
     memory, model, rng = new_agent_memory(), Model(), random.Random(3)
     for number in range(TRAINING_LESSONS_MAX + 500):
@@ -215,8 +207,6 @@ def test_scores_and_tasks_are_all_kept_and_lists_and_texts_are_bounded() -> None
     assert memory["mistakes"][-1] == f"m{TRAINING_LESSONS_MAX + 499}"
     assert len(memory["episode_log"]) == UNSAVED_MAX
 
-
-# --- input ---
 
 LONG = "x" * (TRAINING_TEXT_CHARS_MAX + 1)
 
@@ -381,9 +371,6 @@ def test_a_dict_that_lacks_keys_gets_them_when_it_is_recorded_into() -> None:
     assert memory["total_episodes"] == 2
 
 
-# --- text stays text ---
-
-
 @given(st.text(), st.text())
 def test_any_text_is_one_line(first: str, second: str) -> None:
     memory = new_agent_memory()
@@ -420,9 +407,6 @@ def test_ordinary_text_stays_as_it_is(text: str) -> None:
     assert f"  - AVOID: {text}" in shown
     assert f"  - [AVOID] {text}" in shown
     assert f"  - Score 0.10 in 0 steps: {text[:100]}" in shown
-
-
-# --- the drop-in ---
 
 
 def run(code: str, folder: Path, path: str = "") -> subprocess.CompletedProcess[str]:

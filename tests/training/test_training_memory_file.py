@@ -1,6 +1,4 @@
-"""The file of a training memory: nothing recorded gets lost and nothing is counted twice, whoever
-saves, copies, forks, crashes or runs out of disk.
-"""
+"""The file of a training memory: nothing gets lost and nothing is counted twice."""
 
 from __future__ import annotations
 
@@ -96,9 +94,6 @@ def nothing_else_is_beside(path: Path) -> bool:
     return names == [".agent_memory.json.lock", "agent_memory.json"]
 
 
-# --- loading and saving ---
-
-
 def test_what_was_saved_is_loaded(path: Path) -> None:
     memory = record(load_agent_memory(path), "a", "b")
     assert not path.parent.exists(), "loading and recording write nothing"
@@ -137,9 +132,6 @@ def test_a_link_to_a_file_stays_a_link(tmp_path: Path, path: Path) -> None:
     holds(path, "a", "b")
     save_agent_memory(record(memory, "c"), path)
     holds(path, "a", "b", "c")
-
-
-# --- others save too ---
 
 
 def cards_sorted(memory: dict[str, Any]) -> dict[str, Any]:
@@ -226,8 +218,6 @@ def test_threads_that_record_and_save_lose_nothing(path: Path) -> None:
     assert errors == []
     holds(path, *(f"{name} {number}" for name in "abc" for number in range(30)))
 
-
-# --- copies, checkpoints, other processes ---
 
 SHALLOW: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
     "dict": dict,
@@ -322,9 +312,6 @@ def test_a_memory_that_multiprocessing_hands_over_is_the_same(path: Path) -> Non
     save_agent_memory(record(memory, "b"), path)
     assert told(memory) == ["a", "one", "two", "b"]
     assert memory["total_episodes"] == 4
-
-
-# --- changes by hand ---
 
 
 def edit(memory: dict[str, Any]) -> None:
@@ -480,9 +467,6 @@ def test_a_save_nobody_could_load_is_refused(path: Path, monkeypatch: pytest.Mon
     holds(path, "a")
 
 
-# --- crashes ---
-
-
 def save_forever(path: Path, tell: Tell) -> None:
     memory = load_agent_memory(path)
     while True:
@@ -597,8 +581,6 @@ def test_a_lock_is_waited_for_and_given_up_on(path: Path, monkeypatch: pytest.Mo
     child.wait()
     holds(path, "a")
 
-
-# --- files that cannot be read ---
 
 ODD: dict[str, tuple[dict[str, Any], list[str]]] = {
     "a score that is null": (
@@ -749,9 +731,6 @@ def test_what_is_no_file_is_refused(path: Path) -> None:
         save_agent_memory(new_agent_memory(), "/proc/nowhere/m.json")
 
 
-# --- older files ---
-
-
 def test_older_files_are_brought_up_to_date(path: Path) -> None:
     unfinished = {"seen_count": "3", "last_seen_episode": None}
     older = {
@@ -781,9 +760,6 @@ def test_older_files_are_brought_up_to_date(path: Path) -> None:
     assert maybe_consolidate_memory(memory, path=path)["last_consolidated_at"] == 1205
     assert json.loads(path.read_text()) == memory
     json.dumps(memory, allow_nan=False)
-
-
-# --- consolidation between processes ---
 
 
 def test_consolidation_of_two_processes_keeps_the_rules_of_both(path: Path) -> None:

@@ -1,6 +1,4 @@
-"""Consolidation of a training memory: when it is due, by high scores alone, and with a language
-model that may fail in any way.
-"""
+"""Consolidation of a training memory: by high scores, or by a model that may fail in any way."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""Nothing secret is in a training memory's file, whichever field it came in by, and nothing else is
-lost on that account.
-"""
+"""Nothing secret is in a training memory's file, and nothing else is lost on that account."""
 
 from __future__ import annotations
 

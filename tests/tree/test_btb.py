@@ -1,6 +1,4 @@
-"""The BTB door: scripts written against `MemoryEngine` get what they expect, on top of one
-memory.
-"""
+"""The BTB door: scripts written against `MemoryEngine` get what they expect."""
 
 from __future__ import annotations
 
@@ -198,9 +196,6 @@ def test_a_relative_root_stays_as_it_was(tmp_path: Path, monkeypatch: pytest.Mon
         assert memory.topology().name == "agent_brain"
 
 
-# --- what cannot be routed ---
-
-
 @pytest.mark.parametrize(
     ("memory", "folder", "reason"),
     [
@@ -260,9 +255,6 @@ def test_author_tags_and_time_are_the_envelope_s(engine: MemoryEngine) -> None:
     (memory,) = engine.recall()
     assert memory["metadata"] == {"task_type": "debug", "author": "bob", "tags": ["ci"]}
     assert "/20260131_120000_" in memory["_path"]
-
-
-# --- reflecting and forgetting ---
 
 
 def test_reflect_has_the_keys_that_scripts_read(engine: MemoryEngine) -> None:
@@ -447,9 +439,6 @@ def test_forget_by_time(engine: MemoryEngine, clock: Clock) -> None:
     assert len(engine.recall()) == 1
 
 
-# --- one memory ---
-
-
 def test_memory_on_the_same_folder_sees_and_mirrors_the_same(engine: MemoryEngine) -> None:
     engine.remember(**FAILURE)
     with Memory(engine.root) as memory:
@@ -500,8 +489,6 @@ def test_secrets_do_not_reach_the_files(engine: MemoryEngine) -> None:
     assert token not in json.dumps(engine.recall())
 
 
-# --- schemas of one's own ---
-
 SENSORS = {
     "outcome": {
         "success|failure": {"altitude": {">100": None, "<=100": "site={site=unknown}"}},
@@ -535,8 +522,6 @@ def test_a_schema_of_one_s_own(tmp_path: Path) -> None:
     with pytest.raises(InvalidInputError):
         MemoryEngine(tmp_path / "other", schema={"a": {}, "b": {}})
 
-
-# --- attacks ---
 
 PIECES = ["..", "/", "\\", "\0", "\n", ":", "~", "%2e%2e%2f", "\uff0e\uff0e\uff0f", "‮", "é", "é", "con",
           "NUL", "aux.json", "A" * 300,
@@ -605,9 +590,6 @@ def test_any_memory_comes_back_or_is_refused(keys: dict[str, Any]) -> None:
             assert found["_path"] == path
             assert found["content"] == SUCCESS["content"]
             assert {**json.loads(Path(path).read_text()), "_path": path} == found
-
-
-# --- the documents' own code ---
 
 
 ONE_LINER = "from memory import MemoryEngine\nm = MemoryEngine(root='agent_brain')\n[m.remember(**mem) for mem in memories]\n"

@@ -58,9 +58,6 @@ def fields_of(memory: dict[str, Any]) -> list[str]:
     return [problem.field for problem in validate([memory]).errors]
 
 
-# --- generate: counts ---
-
-
 def test_a_thousand_have_exactly_the_counts_of_the_table() -> None:
     memories = generate(1_000)
     outcomes = {"success": 600, "failure": 200, "learning": 120, "interaction": 80}
@@ -108,9 +105,6 @@ def test_the_plan_of_any_size_covers_everything_and_keeps_to_the_ranges(size: in
         assert failed["runtime"] == max(failed.values())
 
 
-# --- generate: contents ---
-
-
 def test_no_two_are_alike_and_all_are_valid(vast: list[dict[str, Any]]) -> None:
     assert len(vast) == VAST
     assert len({memory["content"] for memory in vast}) == VAST
@@ -156,9 +150,6 @@ def test_generate_refuses_what_it_cannot_do(field: str, value: Any) -> None:
     with pytest.raises(InvalidInputError) as caught:
         generate(**{field: value})
     assert caught.value.field == field
-
-
-# --- validate ---
 
 
 def test_each_of_a_thousand_planted_faults_is_found_and_no_other(vast: Any) -> None:
@@ -321,9 +312,6 @@ def test_what_validate_accepts_is_what_remember_takes(
     assert not ok or (taken and fit)
 
 
-# --- reading ---
-
-
 def literal_of(memories: list[dict[str, Any]]) -> str:
     return "[\n    # one a line\n" + "".join(f"    {memory!r},\n" for memory in memories) + "]"
 
@@ -482,9 +470,6 @@ def test_a_memory_that_knows_no_end_is_refused() -> None:
     wide = LOGIN | {f"log_{number}": "x" * 190_000 for number in range(30)}
     (problem,) = validate([wide]).errors
     assert (problem.field, "bytes" in problem.remedy) == ("entry", True)
-
-
-# --- loading ---
 
 
 def test_a_data_set_is_stored_as_it_is(memory: Memory) -> None:

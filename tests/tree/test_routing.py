@@ -1,6 +1,4 @@
-"""Packets find their folder, globs find the packets again, and nothing that anybody types leads out
-of the tree.
-"""
+"""Packets find their folder, globs find them again, and nothing leads out of the tree."""
 
 from __future__ import annotations
 
@@ -46,8 +44,6 @@ RUNTIME = {
 def router(schema: Mapping[str, Any] | None = None, root: str = "agent_brain") -> Coherence:
     return Coherence(schema, root, clock=lambda: NOON)
 
-
-# ---- names
 
 HOSTILE = [
     "..", ".", "", "/", "../../etc/passwd", "/etc/passwd", "a/b", "a\\b", "C:\\x", "a\0b", "\0", "~", "~root",
@@ -136,8 +132,6 @@ def test_a_files_name_sorts_by_time_and_is_unique() -> None:
     assert re.fullmatch(r"20260131_120000_untitled_x~[0-9a-f]{10}\.json", name)
     assert len(file_name(NOON, "s" * 99, "u" * 99).encode()) < 200
 
-
-# ---- the standard schema
 
 ROWS = [
     {"outcome": outcome, **({"tool": tool} if tool else {}), **({route[0]: value} if route else {})}
@@ -239,9 +233,6 @@ def test_roots() -> None:
         with pytest.raises(InvalidInputError) as refused:
             Coherence(root=root)  # type: ignore[arg-type]
         assert refused.value.field == "root"
-
-
-# ---- branches
 
 
 @each(
@@ -399,9 +390,6 @@ def test_no_value_keeps_an_expression_busy() -> None:
     assert routes.route({"k": "a" * 1_000_000}).folder == NO_MATCH
 
 
-# ---- coming back
-
-
 KEYS = [["k0", "größe"], ["k1", "K"], ["k2", "a.b"], ["k3", "x y"]]  # of each level
 ALL_KEYS = [key for level in KEYS for key in level]
 VALUES: list[Any] = [
@@ -483,9 +471,6 @@ def test_globs_match_whatever_was_routed_of_what_agrees(
         assert Glob(routes.receive(**intent, unknown="x")).matches(path)
 
 
-# ---- what a folder says
-
-
 @settings(max_examples=examples(600), deadline=None)
 @given(routed(schemas()), st.data())
 def test_folders_decide_right(given: tuple[Any, list[dict[str, Any]]], data: st.DataObject) -> None:
@@ -502,9 +487,6 @@ def test_folders_decide_right(given: tuple[Any, list[dict[str, Any]]], data: st.
             assert undecided is not None
         if undecided is not None:
             assert intent.keys() - undecided <= agreeing
-
-
-# ---- deriving a schema
 
 
 def test_a_schema_is_read_off_a_tree() -> None:

@@ -1,6 +1,4 @@
-"""What a terminal shows: it fits, it adds up, it has colours only where they are asked for, and no
-name can steer it.
-"""
+"""What a terminal shows: it fits, it adds up, and no name can steer it."""
 
 from __future__ import annotations
 

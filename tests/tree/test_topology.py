@@ -1,6 +1,4 @@
-"""What lies where: the tree adds up, hotspots are where things gathered, and no sentence says more
-than its numbers.
-"""
+"""What lies where: the tree adds up, and no sentence says more than its numbers."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""The tree under hands: files added, changed, moved, removed and damaged by people, git, and
-processes that die.
-"""
+"""Files added, changed, moved, removed and damaged by people, git, and processes that die."""
 
 from __future__ import annotations
 
@@ -91,9 +89,6 @@ def check(engine: MemoryEngine) -> None:
     assert found.keys() - left == on_disk - left
     diagnosis = engine.memory.doctor()
     assert diagnosis.ok, str(diagnosis)
-
-
-# --- added, changed, moved, removed, damaged ---
 
 
 def test_a_file_that_was_added_is_a_memory(engine: MemoryEngine) -> None:
@@ -271,9 +266,6 @@ def test_from_a_second_process(engine: MemoryEngine) -> None:
     assert len(engine.sync().left) == 1
 
 
-# --- git ---
-
-
 def test_git_checkout_stash_and_pull(tmp_path: Path) -> None:
     root = tmp_path / "brain"
     git = f"git -C '{root}' -c user.name=a -c user.email=a@b -c init.defaultBranch=main"
@@ -326,9 +318,6 @@ def test_what_was_forgotten_is_not_brought_back_by_git(tmp_path: Path) -> None:
         assert reason == "was forgotten: remember it anew to have it back"
         assert engine.remember("The name of a patient", **FAILURE)
         assert contents(engine) == ["The name of a patient"]
-
-
-# --- processes that die ---
 
 
 def test_killed_again_and_again_nothing_is_lost(tmp_path: Path) -> None:
@@ -514,9 +503,6 @@ def test_merge_and_load_reach_the_tree(tmp_path: Path) -> None:
         check(one)
 
 
-# --- what a hostile reviewer found ---
-
-
 def test_what_was_forgotten_stays_away_without_the_mark(engine: MemoryEngine) -> None:
     root = Path(engine.root)
     path = write(engine, f"{RUNTIME}/note.json", content="By hand", _comment="mine")
@@ -690,9 +676,6 @@ def test_secrets_in_others_files_are_told(
     assert "holds a secret" in caplog.text
 
 
-# --- links ---
-
-
 def test_links_lead_nowhere(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     root, outside = tmp_path / "brain", tmp_path / "outside"
     for folder in (root, outside):
@@ -728,13 +711,8 @@ def test_a_second_project_cannot_share_the_folder(engine: MemoryEngine) -> None:
     assert contents(engine) == []
 
 
-# --- anything, in any order ---
-
-
 class TreeMachine(RuleBasedStateMachine):
-    """Files and memories are changed from all sides; what recall says is what a person would find
-    in the folders.
-    """
+    """Changed from all sides; recall says what a person would find in the folders."""
 
     paths = Bundle("paths")
 

@@ -1,6 +1,4 @@
-"""A record's life, from hypothesis to archive: which steps are allowed, who may claim what, and
-what was believed when. The memory is held against a model that knows nothing but the rules.
-"""
+"""A record's life, held against a model that knows nothing but the rules."""
 
 from __future__ import annotations
 

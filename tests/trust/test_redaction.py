@@ -34,9 +34,7 @@ def placeholder(label: str) -> str:
 
 
 def left_behind(secret: str, clean: str) -> list[str]:
-    """The pieces of a secret, eight characters long, that are still in the text beside our
-    placeholders.
-    """
+    """The pieces of a secret, eight characters long, that are still in the text."""
     rest = re.sub(r"\[REDACTED:[a-z-]+\]", "", clean)
     # the first and last line of a key block are no secret
     secret = re.sub(r"-----[A-Z ]+-----", "", secret)

@@ -1,6 +1,4 @@
-"""What was retired stays retired, whichever way a record comes; and what an owner brings back is what
-it was.
-"""
+"""What was retired stays retired; and what an owner brings back is what it was."""
 
 from __future__ import annotations
 
