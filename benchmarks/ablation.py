@@ -1,5 +1,6 @@
 """What each word list and pattern of the rooms `text` and `runs` is good for: one after the other is
-emptied, and what that costs on real and played experience is printed.
+emptied, and what that costs on real and played experience is printed; where that is nothing, why it
+stays (`STAYS`). What costs nothing and has no reason fails.
 
 Needs a folder (`--data`) with any of sessions_dev.jsonl.gz (played sessions whose truth is known),
 terminal_dev.jsonl.gz, mint_dev.jsonl.gz, intercode_bash_dev.jsonl.gz, intercode_sql_dev.jsonl.gz and
@@ -12,6 +13,8 @@ failed_commands_dev.jsonl.gz. Every figure is a share, larger is better:
                     read as it was from their exit code and output
   failed            code, SQL and shells: failing steps told from others by what they printed alone
   commands          mistyped commands whose correction is read as their cure
+  known             the reports of languages and tools in tests/failures_corpus.py: failures that are
+                    seen, what is none and is not seen, and reports of one failure that have one key
   contexts          SQL tasks for which 300 tokens show what solved them before (with --contexts)
 """
 
@@ -33,15 +36,19 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, Final, NamedTuple
 
+sys.path.append(str(Path(__file__).parent.parent / "tests"))
+
 import hardwon
 import reading
+from failures_corpus import ALIKE, FAILED, FINE
 from hardwon import Memory
 from hardwon.lessons.cures import Evidence, weigh_cures
 from hardwon.records.kinds import Step
 from hardwon.runs.read import read_steps_as_run
 from hardwon.runs.steps import sort_of_action
+from hardwon.text.failures import failure_hash, shows_error
 from hardwon.text.outcomes import run_observation
-from hardwon.text.tables import Form, Forms, Patterns
+from hardwon.text.tables import Form, Forms, Patterns, WordLists
 
 Row = dict[str, Any]
 Scores = dict[str, float]
@@ -50,6 +57,35 @@ NOTHING: Final = re.compile(r"(?!)")
 # What gains less than this anywhere is not worth its lines.
 GAIN_MIN: Final = 0.003
 SQL_EPISODES: Final = 400
+
+# What is asked for nowhere here, by how the names of its parts begin, and why it stays.
+STAYS: Final = {
+    "text/clean ": "nothing that a record says acts on who reads it: tests/trust/test_fence.py",
+    "text/entities ": "the names in a fact's sentence: docs/records.md",
+    "text/entities RE.path": "the files that a record names: docs/records.md",
+    "text/entities RE.word": "a part of `path`",
+    "text/entities RE.secret": "no file of secrets is a related one: docs/security.md",
+    **dict.fromkeys(
+        (f"text/failures RE.{name}" for name in "ansi stamp temporary folders number".split()),
+        "a failure at another time and place has the same key: tests/text/test_failures.py",
+    ),
+    **dict.fromkeys(
+        (f"text/failures RE.{name}" for name in ("test_name", "names_code")),
+        "another test, or another code, is another failure: tests/text/test_failures.py",
+    ),
+    **dict.fromkeys(
+        ("text/failures RE.named", "text/failures _WORD"),
+        "an attempt is at what it names: tests/runs/test_reading_a_run.py",
+    ),
+    "text/failures REPORTS '! ['": "why git refused a push, not its hints: tests/runs",
+    "text/globs ": "patterns of the tree's paths: tests/text/test_globs.py",
+    "text/lines ": "the grammar of a shell, and what starts another program",
+    "text/outcomes HEADER": "the line that we write before an output",
+    "text/outcomes _": "how a note in words turned out, where nobody says: docs/records.md",
+    "text/sentences ": "what keeps a fact from standing alone: docs/records.md",
+    "text/terms ": "search, in every form of a word and without blanks: docs/recall.md",
+    "text/tokens ": "tokens within a tenth: tests/text/test_tokens_real.py",
+}
 
 
 class Part(NamedTuple):
@@ -89,9 +125,18 @@ def find_in(module: ModuleType, title: str, name: str, value: object) -> Iterato
         yield Part(title, len(value.pattern), put(NOTHING))
     elif isinstance(value, dict) and module.__name__.endswith("programs"):
         yield Part(title, len(value), put({}))
-    elif isinstance(value, Patterns):
+    else:
+        yield from find_in_table(title, value)
+
+
+def find_in_table(title: str, value: object) -> Iterator[Part]:
+    """The parts of a table of patterns, of words or of forms; none of anything else."""
+    if isinstance(value, Patterns):
         for key, source in value._sources.items():
             yield Part(f"{title}.{key}", len("".join(source)), empty_pattern(value, key))
+    elif isinstance(value, WordLists):
+        for key in value._lists:
+            yield Part(f"{title}.{key}", len(value._lists[key].split()), empty_words(value, key))
     elif isinstance(value, Forms):
         for form in value.all:
             source = form.row["pattern"]
@@ -114,6 +159,10 @@ def empty_pattern(patterns: Patterns, key: str) -> Callable[[], None]:
             vars(forms).pop("all", None)
 
     return empty
+
+
+def empty_words(lists: WordLists, key: str) -> Callable[[], None]:
+    return lambda: setattr(lists, key, frozenset())
 
 
 def remove_form(forms: Forms, form: Form) -> Callable[[], None]:
@@ -266,6 +315,13 @@ def measure_commands(rows: Sequence[Row]) -> Scores:
     return {"commands": cured / len(rows)}
 
 
+def measure_known() -> Scores:
+    right = [shows_error(report) for report in FAILED]
+    right += [not shows_error(answer) for answer in FINE]
+    right += [len(set(map(failure_hash, group))) == 1 for group in ALIKE.values()]
+    return {"known": sum(right) / len(right)}
+
+
 def measure_contexts(rows: Sequence[Row]) -> Scores:
     """Of SQL tasks that were solved before in other words, those for which that is shown."""
     if not rows:
@@ -296,6 +352,7 @@ def measure(data: Mapping[str, list[Row]], *, contexts: bool) -> Scores:
     others = [*data["mint"], *data["intercode_bash"], *data["intercode_sql"]]
     scores = measure_sessions(data["sessions"]) | measure_terminal(data["terminal"])
     scores |= measure_failed(others[::3]) | measure_commands(data["failed_commands"])
+    scores |= measure_known()
     return scores | (measure_contexts(data["intercode_sql"]) if contexts else {})
 
 
@@ -336,7 +393,8 @@ def main() -> None:
     parts = [part for part in find_parts() if options.only in part.name]
     whole = measure_apart(lambda: None, data, contexts=options.contexts)
     print("with all of them: " + ", ".join(f"{name} {score:.3f}" for name, score in whole.items()))
-    print(f"{'without':58} {'size':>5}  costs (at least {GAIN_MIN})")
+    print(f"{'without':58} {'size':>5}  costs (at least {GAIN_MIN}), or why it stays")
+    idle = []
     for part in parts:
         scores = measure_apart(part.empty, data, contexts=options.contexts)
         costs = {name: whole[name] - score for name, score in scores.items()}
@@ -345,8 +403,11 @@ def main() -> None:
             for name, cost in sorted(costs.items(), key=lambda item: -item[1])
             if abs(cost) >= GAIN_MIN
         ]
-        verdict = ", ".join(told) or ("nothing" if scores else "breaks")
+        reason = max(filter(part.name.startswith, STAYS), key=len, default="")
+        verdict = ", ".join(told) or (STAYS.get(reason, "nothing") if scores else "breaks")
+        idle += [part.name] if verdict == "nothing" else []
         print(f"{part.name[:58]:58} {part.size:5}  {verdict}", flush=True)
+    raise SystemExit(f"cost nothing, for no reason: {', '.join(idle)}" if idle else 0)
 
 
 if __name__ == "__main__":

@@ -65,10 +65,14 @@ _WRITING_CODE: Final = re.compile(
 _OVERWRITING: Final = frozenset("cp mv ln install".split())
 _IN_FILES: Final = frozenset("sed touch mkdir chmod chown tee patch truncate dos2unix".split())
 _REMOVING: Final = frozenset("rm rmdir unlink shred".split())
-_ENDING: Final = frozenset("kill pkill killall fuser mkfs dd shutdown reboot".split())
-_DESTROYING_WORDS: Final = frozenset(
-    "drop prune rm rmi delete -delete destroy purge uninstall remove flushdb flushall truncate down reset".split()
+# What takes away what may not come back, or ends what others may need, as a program or asked of one.
+_DESTROYING_WORDS: Final = _REMOVING | frozenset(
+    """
+    kill pkill killall fuser mkfs dd shutdown reboot drop prune rmi delete -delete destroy purge
+    uninstall remove flushdb flushall truncate down reset
+    """.split()
 )
+_FORCING: Final = frozenset("--hard --force -f -D".split())
 # The same in SQL and in code.
 _DELETING: Final = re.compile(
     r"\b(?i:drop (?:table|database|schema|view|index)|delete from|truncate table)\b"
@@ -198,13 +202,10 @@ def destroys(line: str) -> bool:
 
 
 def _destroys(command: Command) -> bool:
-    program, words = command.program, command.words[1:]
-    if program in _REMOVING or program in _ENDING:
-        return True
-    options = {word for word in words if word.startswith("-")}
-    if any(word.lower() in _DESTROYING_WORDS for word in words):
+    words = {command.program.partition(".")[0], *map(str.lower, command.words[1:])}
+    if not words.isdisjoint(_DESTROYING_WORDS):
         return not looks(command)
-    return program == "git" and bool(options & {"--hard", "--force", "-f", "-D"})
+    return command.program == "git" and not _FORCING.isdisjoint(command.words)
 
 
 def find_touches(command: Command) -> list[Touch]:
