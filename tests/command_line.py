@@ -77,6 +77,13 @@ def hardwon_does(
     return run_program(*command, status=None, input=stdin, env={**os.environ, **environment})
 
 
+def ran(*arguments: str) -> str:
+    """What a command printed that ends well and complains of nothing."""
+    done = hardwon_does(*arguments)
+    assert (done.returncode, done.stderr) == (0, "")
+    return done.stdout
+
+
 def install_command(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """`hardwon` as an installed command, of the code under test."""
     folder.mkdir()

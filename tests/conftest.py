@@ -72,10 +72,8 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def _children_ignore_no_signals() -> None:
-    """Under nohup, or as a job in the background of a script, the tests ignore signals, and so
-    would every program they start: it goes on ignoring what was ignored, and loses only handlers.
-    So ignored signals get a handler that does nothing, and the tests themselves go on as before.
-    Python ignores SIGPIPE and SIGXFSZ by itself, and lets programs have them.
+    """Under nohup tests ignore signals, and so would every program they start: it goes on ignoring
+    what was ignored. Ignored signals get a handler that does nothing; SIGPIPE and SIGXFSZ stay.
     """
     for number in signal.valid_signals() - {signal.SIGPIPE, signal.SIGXFSZ}:
         if signal.getsignal(number) is signal.SIG_IGN:
@@ -159,6 +157,14 @@ def own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import command_line  # the commands are loaded for the tests that need them
 
     command_line.settle(tmp_path, monkeypatch)
+
+
+@pytest.fixture
+def served_anew(tmp_path: Path) -> Iterator[Any]:
+    import serving  # likewise
+
+    with serving.served(tmp_path) as found:
+        yield found
 
 
 @pytest.fixture

@@ -1,8 +1,7 @@
 """Reports of failures as programs print them, invented for this file.
 
-`ALIKE` holds groups of reports of one and the same failure: another run, machine, user, shell or
-surrounding. No two groups are the same failure. `FAILED` and `FINE` are what tools answered when
-something failed, and when nothing did.
+`ALIKE` holds groups of reports of one and the same failure. `FAILED` and `FINE` are what tools
+answered when something failed, and when nothing did.
 """
 
 from __future__ import annotations

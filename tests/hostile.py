@@ -1,10 +1,7 @@
-"""Texts that are made to slow a pattern down, from the pattern itself; and every pattern and every
-function of a room that reads texts.
+"""Texts that are made to slow a pattern down; every pattern and every function that reads texts.
 
-What makes a pattern slow is a text in which it can go wrong in many ways: what one of its repeats
-takes, many times over, behind what leads there, and then a sign that it does not expect. So for
-each repeat of a pattern the tree of it is read for what stands before, and for signs that the repeat
-takes: one for every set of signs that the pattern tells apart. Others are put together by chance.
+For each repeat of a pattern: what leads there, what it takes, many times over, and a sign that it
+does not expect. Others are put together by chance.
 """
 
 from __future__ import annotations

@@ -1,8 +1,6 @@
-"""Records that look like what agents write about code, and questions about them: the same from the
-same seed.
+"""Records that look like what agents write about code, and questions; the same from the same seed.
 
-A few words come all the time and most of them hardly ever, as in real texts; records are of every
-kind, by several authors, in sessions, of every standing, and some were of help to later ones.
+A few words come all the time, most hardly ever, as in real texts.
 """
 
 from __future__ import annotations

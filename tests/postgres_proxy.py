@@ -17,10 +17,9 @@ _ASKS_FOR_TLS = b"\0\0\0\x08\x04\xd2\x16\x2f"
 class Proxy:
     """Stands on a port of 127.0.0.1 before the server at a socket.
 
-    `cut`: "" (everything passes), "before" (a COMMIT does not reach the server), "after" (the
-    answer to a COMMIT does not come back). Once it has cut, it lets through whoever comes next, or
-    nobody where `stays_cut`. `cut_at` is what is waited for instead of a COMMIT. `lag_s`: what the
-    server says is heard so much later, and that it hung up, as much later again.
+    `cut`: a COMMIT does not reach the server ("before"), or its answer does not come back
+    ("after"). Then the next one gets through, or nobody where `stays_cut`. `cut_at` is waited for
+    instead of a COMMIT. By `lag_s` the server is heard later, and that it hung up, later again.
     """
 
     def __init__(

@@ -1,7 +1,6 @@
 """Texts with invented secrets, and ordinary texts that look a little like them.
 
-Marks of real providers are put together from pieces at import, so that no scanner takes this file
-for a leak.
+Marks of providers are put together from pieces, so that no scanner takes this file for a leak.
 """
 
 from __future__ import annotations

@@ -1,8 +1,6 @@
-"""The snippets of a page, run as its reader would: in order, in one fresh folder, with one shell
-and one Python.
+"""The snippets of a page, run as its reader would: in one fresh folder, one shell, one Python.
 
-CONTRIBUTING.md says how blocks are marked. What a block needs beyond its own words stands in a
-comment before it, which readers of the built page do not see.
+CONTRIBUTING.md says how blocks are marked.
 """
 
 from __future__ import annotations

@@ -1,10 +1,8 @@
 """A Python that starts at once, for the hundreds of tests that start a program.
 
-`python()` is called as `sys.executable` is: with `-m` and a module, `-c` and code, or a file. It
-runs in a process of its own, which is forked from one that has loaded hardwon already; that takes a
-fifth of the time. It is for programs that run to their end. What is about the start itself, about
-signals, terminals or limits takes `sys.executable`, and where a variable changes how Python starts,
-that takes over here as well.
+`python()` is called as `sys.executable` is, and forked from a process that has loaded hardwon. What
+is about the start itself, signals, terminals or limits takes `sys.executable`; where a variable
+changes how Python starts, that takes over here as well.
 """
 
 from __future__ import annotations

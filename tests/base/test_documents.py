@@ -1,9 +1,7 @@
-"""The blocks of the designs' documents, as they stand, in an existing project that
-`hardwon drop-in install` was run in: scripts beside their modules, each a process of its own.
+"""The blocks of the designs' documents, as they stand, in a project that was changed over.
 
 docs/migration/blocks.md names every one: that it runs, or why not. Where a document is not at hand
-(HARDWON_SEEDS is not set), the page is checked alone; test_fix_document.py and
-test_training_memory.py have the same calls in our own words, and look at what they did.
+(HARDWON_SEEDS is not set), the page is checked alone.
 """
 
 from __future__ import annotations

@@ -22,16 +22,7 @@ from hypothesis import strategies as st
 import legacy_fixes as legacy
 from cases import TORTURE, examples
 from clocks import Clock
-from hardwon import Fix, Memory, limits
-from hardwon.errors import (
-    BusyError,
-    DamagedError,
-    ForeignFileError,
-    HardwonError,
-    InvalidInputError,
-    PlaceError,
-    StorageError,
-)
+from hardwon import Fix, Memory, errors, limits
 from hardwon.fixes import adopt as fix_adoption
 from hardwon.fixes import legacy as legacy_fixes
 from hardwon.fixes.adopt import adopt_fix_history, adopt_in_place, adopt_knowledge_base
@@ -359,7 +350,7 @@ def test_too_many_rows_are_refused(
     tmp_path: Path, memory: Memory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("hardwon.fixes.adopt.FIX_HISTORY_ROWS_MAX", 2)
-    with pytest.raises(InvalidInputError, match="at most 2"):
+    with pytest.raises(errors.InvalidInputError, match="at most 2"):
         adopt_fix_history(legacy.make(tmp_path / "a.db", [{}, {}, {}]), memory)
     assert memory.stats().records == 0
 
@@ -466,7 +457,7 @@ def test_a_knowledge_base_that_says_nothing_adds_nothing(tmp_path: Path, memory:
 def test_a_wrong_knowledge_base(tmp_path: Path, memory: Memory, text: str, field: str) -> None:
     path = tmp_path / "knowledge_base.json"
     path.write_text(text)
-    with pytest.raises(InvalidInputError) as caught:
+    with pytest.raises(errors.InvalidInputError) as caught:
         adopt_knowledge_base(path, memory)
     assert caught.value.field == field
     assert caught.value.where == "knowledge_base.json"
@@ -475,13 +466,13 @@ def test_a_wrong_knowledge_base(tmp_path: Path, memory: Memory, text: str, field
 
 def test_wrong_arguments(tmp_path: Path, memory: Memory) -> None:
     source = legacy.make(tmp_path / "a.db")
-    with pytest.raises(InvalidInputError, match="memory"):
+    with pytest.raises(errors.InvalidInputError, match="memory"):
         adopt_fix_history(source, "memory")  # type: ignore[arg-type]
-    with pytest.raises(InvalidInputError, match="author"):
+    with pytest.raises(errors.InvalidInputError, match="author"):
         adopt_fix_history(source, memory, author=" ")
-    with pytest.raises(InvalidInputError, match="path"):
+    with pytest.raises(errors.InvalidInputError, match="path"):
         adopt_fix_history("", memory)
-    with pytest.raises(PlaceError, match="cannot read"):
+    with pytest.raises(errors.PlaceError, match="cannot read"):
         adopt_knowledge_base(tmp_path / "none.json", memory)
     assert memory.stats().records == 0
 
@@ -516,18 +507,21 @@ def spoil(path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "error"),
     [
-        (lambda path: path.write_text("no database " * 1_000), ForeignFileError),
+        (lambda path: path.write_text("no database " * 1_000), errors.ForeignFileError),
         # as an encrypted one looks
-        (lambda path: path.write_bytes(random.Random(3).randbytes(20_000)), ForeignFileError),
-        (lambda path: cut(path, 0.0001), ForeignFileError),
-        (lambda path: cut(path, 0.5), DamagedError),
-        (lambda path: cut(path, 0.99), DamagedError),
-        (spoil, DamagedError),
-        (become_anothers, ForeignFileError),
+        (
+            lambda path: path.write_bytes(random.Random(3).randbytes(20_000)),
+            errors.ForeignFileError,
+        ),
+        (lambda path: cut(path, 0.0001), errors.ForeignFileError),
+        (lambda path: cut(path, 0.5), errors.DamagedError),
+        (lambda path: cut(path, 0.99), errors.DamagedError),
+        (spoil, errors.DamagedError),
+        (become_anothers, errors.ForeignFileError),
     ],
 )
 def test_untrustworthy_files(
-    tmp_path: Path, memory: Memory, change: Any, error: type[StorageError]
+    tmp_path: Path, memory: Memory, change: Any, error: type[errors.StorageError]
 ) -> None:
     folder = folder_with(tmp_path, 2_000)
     path = folder / "ai_memory.db"
@@ -566,7 +560,7 @@ def test_a_journal_that_must_be_played_back(tmp_path: Path, memory: Memory) -> N
     die_after(path, "PRAGMA cache_size = 1", "BEGIN", begun, commit=False)
     before = state_of(path)
     assert before["ai_memory.db-journal"][0]
-    with pytest.raises(PlaceError, match="interrupted"):
+    with pytest.raises(errors.PlaceError, match="interrupted"):
         adopt_fix_history(path, memory)
     assert memory.stats().records == 0
     assert state_of(path) == before
@@ -625,7 +619,7 @@ def test_a_database_written_to_while_it_is_read(tmp_path: Path, memory: Memory) 
         if done == 500:
             legacy.add(source, [{}])
 
-    with pytest.raises(BusyError, match="try again"):
+    with pytest.raises(errors.BusyError, match="try again"):
         adopt_fix_history(source, memory, progress=write)
     assert memory.stats().records == 0
     assert adopt_fix_history(source, memory).added == 601
@@ -658,7 +652,7 @@ def test_nothing_to_adopt(tmp_path: Path) -> None:
     assert adopt_in_place(tmp_path) is None
     assert names_in(tmp_path) == ["knowledge_base.json"]
     (tmp_path / "folder" / "ai_memory.db").mkdir(parents=True)
-    with pytest.raises(PlaceError, match="not a file"):
+    with pytest.raises(errors.PlaceError, match="not a file"):
         adopt_in_place(tmp_path / "folder")
 
 
@@ -703,7 +697,7 @@ def test_a_database_that_somebody_writes_to_is_left(
 
     child = Child.start(work)
     child.hear()
-    with pytest.raises(BusyError, match="try again"):
+    with pytest.raises(errors.BusyError, match="try again"):
         adopt_in_place(folder)
     (tmp_path / "refused").touch()
     assert child.wait() == 0
@@ -773,7 +767,7 @@ def test_any_error_leaves_the_old_database(tmp_path: Path, monkeypatch: pytest.M
     for place in ("copy_to", "become"):
         with monkeypatch.context() as patch:
             patch.setattr(legacy_fixes.ClaimedDatabase, place, fail)
-            with pytest.raises(HardwonError, match="no room"):
+            with pytest.raises(errors.HardwonError, match="no room"):
                 adopt_in_place(folder)
         assert names_in(folder) == ["ai_memory.db"]
         assert (folder / "ai_memory.db").read_bytes() == before
@@ -864,7 +858,7 @@ def test_killed_it_is_the_old_database_or_the_memory(
 def test_an_empty_file_is_no_database(tmp_path: Path, memory: Memory) -> None:
     sqlite3.connect(tmp_path / "ai_memory.db").close()
     assert (tmp_path / "ai_memory.db").stat().st_size == 0
-    with pytest.raises(ForeignFileError, match="left as it is"):
+    with pytest.raises(errors.ForeignFileError, match="left as it is"):
         adopt_fix_history(tmp_path / "ai_memory.db", memory)
     with AIMemory(tmp_path) as history:
         assert history.record_fix_attempt({"model": "m"}, {}, True, True, 1.0) == 1
@@ -889,7 +883,7 @@ def test_only_what_is_certainly_nothing_goes(tmp_path: Path) -> None:
     assert pipe.exists()
     assert full.stat().st_size > 0
     (tmp_path / "empty.db").touch()
-    with pytest.raises(StorageError):
+    with pytest.raises(errors.StorageError):
         Memory(tmp_path / "empty.db")
 
 

@@ -127,23 +127,24 @@ def test_what_the_document_only_sketches_is_there(name: str) -> None:
     assert callable(getattr(AIMemory, name))
 
 
+WORKED = "fix_success AND verification_success"
+RATE = "round(100.0 * sum({}) / count(*), 2) FROM fix_history GROUP BY 1".format
+RECENT = "WHERE timestamp > datetime('now', '-30 days') GROUP BY 1, date(timestamp)"
+
+
 @each(
     ("sql", "rows"),
     [
         (
-            """SELECT fixer_type, count(*), sum(fix_success AND verification_success),
-               round(100.0 * sum(fix_success AND verification_success) / count(*), 2)
-               FROM fix_history GROUP BY 1""",
+            f"SELECT fixer_type, count(*), sum({WORKED}), {RATE(WORKED)}",
             [("claude", 4, 1, 25.0), ("deepseek", 4, 1, 25.0), ("qwen", 4, 1, 25.0)],
         ),
         (
-            """SELECT model_name, count(*), avg(fix_success = 1) FROM fix_history
-               WHERE timestamp > datetime('now', '-30 days') GROUP BY 1, date(timestamp)""",
+            f"SELECT model_name, count(*), avg(fix_success = 1) FROM fix_history {RECENT}",
             [("qwen2.5:7b", 12, 0.75)],
         ),
         (
-            """SELECT issue_type, count(*), round(100.0 * sum(fix_success) / count(*), 2)
-               FROM fix_history GROUP BY 1 ORDER BY 1""",
+            f"SELECT issue_type, count(*), {RATE('fix_success')} ORDER BY 1",
             [("NO_OUTPUT", 6, 100.0), ("TIMEOUT", 6, 50.0)],
         ),
         ("SELECT count(*) FROM fix_history WHERE fixer_type = 'qwen'", [(4,)]),

@@ -255,15 +255,12 @@ def test_what_only_looks_like_a_result_is_none(bench: Bench, tmp_path: Path) -> 
 SECRET = "ghp_" + "Q7w8E9r0T1" * 3 + "abcdef"
 
 
-@pytest.mark.parametrize(
-    "report",
-    [
-        f"E   assert {'x' * 178} {SECRET} y",
-        f"E   boom\n{'x' * 1980}\n{SECRET}\n" + "y\n" * 3000,
-        "E   boom\n" + "x\n" * 3000 + f"{SECRET} {'y' * 1980}",
-        "E   boom\n" + "x\n" * 3000 + f"postgres://admin:Q7w8E9r0T1pw@db/x {'y' * 1975}",
-    ],
-)
+LONG = "E   boom\n" + "x\n" * 3000
+CUT = [f"E   assert {'x' * 178} {SECRET} y", f"E   boom\n{'x' * 1980}\n{SECRET}\n" + "y\n" * 3000]
+CUT += [f"{LONG}{SECRET} {'y' * 1980}", f"{LONG}postgres://admin:Q7w8E9r0T1pw@db/x {'y' * 1975}"]
+
+
+@pytest.mark.parametrize("report", CUT)
 def test_no_half_of_a_secret_is_kept(bench: Bench, report: str) -> None:
     bench.run(passes=False, report=report)
     (failure,) = bench.memory.browse(tag="pytest")
@@ -284,9 +281,6 @@ def test_a_test_whose_parameter_is_a_secret_is_known_again(bench: Bench, paramet
 
 
 def test_bad_input_is_refused(bench: Bench) -> None:
-    for given in ("text", [TEST], [None]):
-        with pytest.raises(InvalidInputError, match="ran"):
-            bench.memory.tests.record(given)  # type: ignore[arg-type]
     for timeout in (-1, True, "1", 10**9):
         with pytest.raises(InvalidInputError, match="busy_timeout_ms"):
             Memory(bench.memory.location, busy_timeout_ms=timeout)  # type: ignore[arg-type]

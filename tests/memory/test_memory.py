@@ -14,15 +14,7 @@ from typing import Any
 import pytest
 
 from engines import ENGINES, Places, go_past, wrong_with
-from hardwon import Fact, HardwonError, Memory, Metadata, Trajectory
-from hardwon.errors import (
-    ClosedError,
-    ConflictError,
-    InvalidInputError,
-    NearlyFullWarning,
-    PlaceError,
-    UnknownRecordError,
-)
+from hardwon import Fact, HardwonError, Memory, Metadata, Trajectory, errors
 from hardwon.records.kinds import Moment
 from hardwon.store.sqlite.engine import SqliteStore
 from strategies import at
@@ -73,11 +65,15 @@ def test_the_envelope_keywords(memory: Memory, tmp_path: Path) -> None:
     assert (there, gone) == ("e9b8b06bc415ad5b3f3cc56b53533ad84fa0e927", "")
     assert (metadata.context.git_commit, metadata.context.git_branch) == ("f" * 40, "dev")
     assert (metadata.tags, metadata.validation.failure_hash) == (["b", "a"], "abc")
-    with pytest.raises(InvalidInputError, match="colour: 'red' .*the keywords author, source"):
+    with pytest.raises(
+        errors.InvalidInputError, match="colour: 'red' .*the keywords author, source"
+    ):
         memory.record_fact("x", "error", colour="red")  # type: ignore[call-arg]
-    with pytest.raises(InvalidInputError, match="metadata: .*keys that no record has already"):
+    with pytest.raises(
+        errors.InvalidInputError, match="metadata: .*keys that no record has already"
+    ):
         memory.remember("x", "learning", insight_type="fact", metadata={})
-    with pytest.raises(InvalidInputError, match="related_files: .*regular files"):
+    with pytest.raises(errors.InvalidInputError, match="related_files: .*regular files"):
         memory.record_fact("x", "error", related_files=[tmp_path])
     assert memory.stats().records == 1
 
@@ -87,7 +83,7 @@ def test_adding_again_changes_nothing_and_another_record_is_refused(memory: Memo
     assert memory.add(record) == memory.add(record) == record.id
     assert memory.add_many([record, record]) == [record.id, record.id]
     assert memory.stats().records == 1
-    with pytest.raises(ConflictError, match="append-only"):
+    with pytest.raises(errors.ConflictError, match="append-only"):
         memory.add_many([fact("new"), record.copy_with(content="something else")])
     assert memory.stats().records == 1
 
@@ -160,7 +156,7 @@ def test_every_filter(memory: Memory) -> None:
     ],
 )  # fmt: skip
 def test_bad_filters_are_named(memory: Memory, filters: dict[str, Any], message: str) -> None:
-    with pytest.raises(InvalidInputError, match=message):
+    with pytest.raises(errors.InvalidInputError, match=message):
         memory.browse(**filters)
 
 
@@ -184,7 +180,7 @@ def test_recall_finds_words_identifiers_and_parts_of_them(memory: Memory) -> Non
         assert hits[0].score == pytest.approx(sum(hits[0].why.values()))
     assert memory.recall('"; DROP TABLE x; --') == [] == memory.recall("") == memory.recall("?!")
     assert memory.recall("docs", outcome="failure") == []
-    with pytest.raises(InvalidInputError, match="k: 0"):
+    with pytest.raises(errors.InvalidInputError, match="k: 0"):
         memory.recall("x", k=0)
     memory.archive(login.id, "the module is gone")
     assert memory.recall("login.py") == []
@@ -197,12 +193,12 @@ def test_projects_are_walls(place: Places) -> None:
         assert two.get(record.id) is None
         assert list(two.browse()) == [] == two.recall("shared words")
         assert two.stats().records == 0
-        with pytest.raises(UnknownRecordError):
+        with pytest.raises(errors.UnknownRecordError):
             two.verify(record.id, "human_approval")
         assert two.forget(record.id).ids == []
         assert one.get(record.id) == record
         assert two.audit(record.id) == []
-        with pytest.raises(InvalidInputError):
+        with pytest.raises(errors.InvalidInputError):
             two.merge(one, trust=True)
 
 
@@ -221,11 +217,11 @@ def test_forget_by_id_by_filter_and_as_a_rehearsal(memory: Memory) -> None:
     assert memory.recall("number") == []
     assert (memory.stats().records, memory.stats().forgotten) == (1, 3)
     assert [event.kind for event in memory.audit(gone[0].id)] == ["forgotten"]
-    with pytest.raises(ConflictError, match="was forgotten"):
+    with pytest.raises(errors.ConflictError, match="was forgotten"):
         memory.add(gone[0])
-    with pytest.raises(InvalidInputError, match="ids or at least one filter"):
+    with pytest.raises(errors.InvalidInputError, match="ids or at least one filter"):
         memory.forget()
-    with pytest.raises(InvalidInputError, match="ids or at least one filter"):
+    with pytest.raises(errors.InvalidInputError, match="ids or at least one filter"):
         memory.forget(keep.id, author="ann")
     assert memory.forget(["unknown"]).ids == []
     assert wrong_with(memory) == []
@@ -261,15 +257,15 @@ def test_load_checks_the_whole_file_before_it_writes(memory: Memory, tmp_path: P
     lines[1400] = '{"kind": "fact", "content": "x", "fact_type": "error", "confidence": 2}'
     path.write_text("\n".join(lines))
     refused = r"bad.jsonl, line 1401: confidence: 2 is not allowed"
-    with pytest.raises(InvalidInputError, match=refused):
+    with pytest.raises(errors.InvalidInputError, match=refused):
         memory.load(path)
     path.write_bytes(b"\xff\xfe")
-    with pytest.raises(InvalidInputError, match="line 1"):
+    with pytest.raises(errors.InvalidInputError, match="line 1"):
         memory.load(path)
     path.write_text(fact("x").copy_with(metadata=Metadata(project_id="theirs")).to_json())
-    with pytest.raises(InvalidInputError, match="project_id: 'theirs'"):
+    with pytest.raises(errors.InvalidInputError, match="project_id: 'theirs'"):
         memory.load(path)
-    with pytest.raises(PlaceError, match="cannot read"):
+    with pytest.raises(errors.PlaceError, match="cannot read"):
         memory.load(tmp_path / "nowhere.jsonl")
     assert memory.stats().records == 0
 
@@ -303,7 +299,7 @@ def test_merge_brings_all_there_is_and_tombstones(
         assert memory.get(shared.id).metadata.validation.status == "verified"  # type: ignore[union-attr]
         assert memory.merge(other, trust=True).added == 0
         assert {record.id for record in memory.browse()} == {mine.id, theirs.id, shared.id}
-        with pytest.raises(InvalidInputError, match="another memory than this one"):
+        with pytest.raises(errors.InvalidInputError, match="another memory than this one"):
             memory.merge(memory, trust=True)
     assert memory.merge(place("other"), trust=True).added == 0
     assert wrong_with(memory) == []
@@ -362,7 +358,7 @@ def test_closed_is_closed(place: Places) -> None:
     uses: tuple[Callable[[], object], ...] = (memory.stats, memory.doctor)
     uses = (*uses, lambda: memory.get("x"), lambda: memory.record_fact("x", "error"))
     for use in uses:
-        with pytest.raises(ClosedError, match="open it again"):
+        with pytest.raises(errors.ClosedError, match="open it again"):
             use()
 
 
@@ -384,10 +380,10 @@ def test_where_a_memory_is(tmp_path: Path, place: Places, monkeypatch: pytest.Mo
     assert where("brain") == (str(here), "default")
     assert where(place("one.db"), "p") == (str(tmp_path / "one.db"), "p")
     for location in ("", ":memory:", "a\0b", "postgresql://user:pass/word@host/db"):
-        with pytest.raises(InvalidInputError, match="location: "):
+        with pytest.raises(errors.InvalidInputError, match="location: "):
             Memory(location)
     for name in ("", "a\nb", "x" * 201):
-        with pytest.raises(InvalidInputError, match="project"):
+        with pytest.raises(errors.InvalidInputError, match="project"):
             Memory(place("brain"), project=name)
 
 
@@ -414,7 +410,7 @@ def test_a_size_bound_and_a_warning(place: Places, monkeypatch: pytest.MonkeyPat
     kept: list[str] = []
     with Memory(place("brain")) as memory:
         with (
-            pytest.warns(NearlyFullWarning, match="of at most 400000 bytes"),
+            pytest.warns(errors.NearlyFullWarning, match="of at most 400000 bytes"),
             pytest.raises(HardwonError, match="no room"),
         ):
             texts = (f"number {number} " + "x" * 900 for number in range(1000))

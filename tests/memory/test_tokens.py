@@ -10,14 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from hardwon import Memory, limits
-from hardwon.errors import (
-    ForbiddenError,
-    ForeignFileError,
-    FullError,
-    InvalidInputError,
-    UnknownTokenError,
-)
+from hardwon import Memory, errors, limits
 from hardwon.surfaces.gate import check_access
 from hardwon.trust.access import SCOPES, Caller, Scope
 from short import run_program
@@ -87,7 +80,7 @@ def test_a_name_can_have_two_tokens_while_one_replaces_one(memory: Memory, clock
     assert [token.id for token in memory.tokens.revoke(first.id)] == [first.id]
     assert (memory.tokens.caller(old), bool(memory.tokens.caller(new))) == (None, True)
     assert [token.id for token in memory.tokens.revoke("ci")] == [second.id]
-    with pytest.raises(UnknownTokenError, match="tokens list"):
+    with pytest.raises(errors.UnknownTokenError, match="tokens list"):
         memory.tokens.revoke("ci")
 
 
@@ -117,7 +110,7 @@ def test_a_file_that_holds_no_tokens_is_left_alone(memory: Memory) -> None:
         connection.execute("CREATE TABLE x (y)")
         connection.commit()
     before = foreign.read_bytes()
-    with pytest.raises(ForeignFileError, match="does not hold tokens"):
+    with pytest.raises(errors.ForeignFileError, match="does not hold tokens"):
         memory.tokens.create("ci")
     assert foreign.read_bytes() == before
 
@@ -135,7 +128,7 @@ def test_there_is_a_bound(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(limits, "TOKENS_MAX", 2)
     for name in "ab":
         memory.tokens.create(name)
-    with pytest.raises(FullError, match="revoke some"):
+    with pytest.raises(errors.FullError, match="revoke some"):
         memory.tokens.create("c")
     assert sorted(token.name for token in memory.tokens.all()) == ["a", "b"]
 
@@ -154,7 +147,7 @@ def test_there_is_a_bound(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> No
 def test_what_cannot_be_is_refused(
     memory: Memory, arguments: dict[str, object], field: str
 ) -> None:
-    with pytest.raises(InvalidInputError) as told:
+    with pytest.raises(errors.InvalidInputError) as told:
         memory.tokens.create(**arguments)  # type: ignore[arg-type]
     assert told.value.field.endswith(field)
     assert memory.tokens.all() == []
@@ -173,5 +166,5 @@ def test_a_scope_includes_those_before_it(
     if SCOPES.index(held) >= SCOPES.index(wanted) and reaches:
         check_access(caller, wanted, project)
     else:
-        with pytest.raises(ForbiddenError):
+        with pytest.raises(errors.ForbiddenError):
             check_access(caller, wanted, project)

@@ -257,21 +257,12 @@ class TestProjects:
 
 
 def test_only_parameters_are_translated_and_a_schema_holds_one_project() -> None:
-    for sql, text, used in (
-        (
-            "SELECT ?2, ?1, ? FROM x WHERE y = '?1 ''? $1' AND \"a?\" = ?3 -- ?4\n AND ?",
-            "SELECT $1, $2, $3 FROM x WHERE y = '?1 ''? $1' AND \"a?\" = $3 -- ?4\n AND $4",
-            (1, 0, 2, 3),
-        ),
-        (
-            "SELECT 1 FROM e, r WHERE e.project_id = r.project_id AND project_id = ?1 AND a = ?12",
-            "SELECT 1 FROM e, r WHERE true AND true AND a = $1",
-            (11,),
-        ),
-        (
-            "INSERT INTO s (project_id, a) VALUES (?1, ?2) ON CONFLICT (project_id, a) DO NOTHING",
-            "INSERT INTO s (a) VALUES ($1) ON CONFLICT (a) DO NOTHING",
-            (1,),
-        ),
-    ):
-        assert in_postgres(sql) == (text, used)
+    quoted = "WHERE y = '?1 ''? $1' AND \"a?\" ="
+    sql = f"SELECT ?2, ?1, ? FROM x {quoted} ?3 -- ?4\n AND ?"
+    text = f"SELECT $1, $2, $3 FROM x {quoted} $3 -- ?4\n AND $4"
+    assert in_postgres(sql) == (text, (1, 0, 2, 3))
+    joined = "WHERE e.project_id = r.project_id AND project_id = ?1 AND a = ?12"
+    text = "SELECT 1 FROM e, r WHERE true AND true AND a = $1"
+    assert in_postgres(f"SELECT 1 FROM e, r {joined}") == (text, (11,))
+    sql = "INSERT INTO s (project_id, a) VALUES (?1, ?2) ON CONFLICT (project_id, a) DO NOTHING"
+    assert in_postgres(sql) == ("INSERT INTO s (a) VALUES ($1) ON CONFLICT (a) DO NOTHING", (1,))

@@ -15,6 +15,7 @@ from cases import TORTURE, seed_of_the_run
 from engines import own_database, own_login, schemas_of, wrong_with
 from hardwon import Memory
 from hardwon.errors import ForbiddenError, InvalidInputError
+from hardwon.records.kinds import AnyRecord
 from hardwon.store.postgres.schema import WRITER
 from processes import Child, Tell
 
@@ -61,35 +62,26 @@ def one_write(
         except (InvalidInputError, ForbiddenError):
             assert memory.get(known[-1]) is not None
 
-    def once() -> str:
+    def once() -> AnyRecord:
         with memory.care.once(rng.randbytes(16), b"said"):
-            return memory.remember(f"{text} {os.getpid()}", "success", "conversation").id
+            return memory.remember(f"{text} {os.getpid()}", "success", "conversation")
 
-    def fix() -> str:
-        commands = [f"do {rng.randrange(4)}"]
-        return memory.record_fix(issue(rng), applied, applied, text, commands, author=author).id
-
-    def episode() -> str:
-        says: dict[str, Any] = {"mistakes": [text], "successes": [text], "mistake_cards": [card]}
-        return memory.record_episode(rng.choice(TASKS), rng.random(), author=author, **says).id
-
-    def experience() -> str:
-        return memory.remember(f"{text} {rng.random()}", "success", "conversation").id
-
-    def recalled() -> str:
-        ids = rng.sample(shared, 2)
-        return memory.record_trajectory("triage", [], rng.random(), recalled=ids, author=author).id
-
-    ways: list[Callable[[], Any]] = [fix, episode, experience, recalled]
-    ways += [
-        lambda: memory.record_fact(text, "observation", author=author) and None,
-        lambda: memory.credit(rng.choice(shared), rng.random() < 0.8, by=author) and None,
+    by: dict[str, Any] = {"author": author}
+    says: dict[str, Any] = {"mistakes": [text], "successes": [text], "mistake_cards": [card]}
+    commands, ids = [f"do {rng.randrange(4)}"], rng.sample(shared, 2)
+    ways: list[Callable[[], Any]] = [
+        lambda: memory.record_fix(issue(rng), applied, applied, text, commands, **by),
+        lambda: memory.record_episode(rng.choice(TASKS), rng.random(), **by, **says),
+        lambda: memory.remember(f"{text} {rng.random()}", "success", "conversation"),
+        lambda: memory.record_trajectory("triage", [], rng.random(), recalled=ids, **by),
         once,
+        lambda: memory.record_fact(text, "observation", **by) and None,
+        lambda: memory.credit(rng.choice(shared), rng.random() < 0.8, by=author) and None,
         decide if known else once,
     ]
-    (way,) = rng.choices(ways, [25, 20, 20, 10, 8, 7, 6, 4])
+    (way,) = rng.choices(ways, [25, 20, 20, 10, 6, 8, 7, 4])
     made = way()
-    return made if isinstance(made, str) else None
+    return str(made.id) if made else None
 
 
 def tallies(url: str) -> list[tuple[Any, ...]]:

@@ -195,20 +195,6 @@ def test_a_search_is_narrowed_and_its_address_can_be_shared(world: World, admin:
     expect(page.locator("form.search .chip.chosen")).to_contain_text("experience")
 
 
-def test_numbers_lead_to_what_is_behind_them(admin: Visitor) -> None:
-    page = admin.open(f"/ui/{PROJECT}/overview?range=all")
-    failed = page.locator("a.tile", has_text="failed").get_attribute("href")
-    row = page.locator("[data-table=Failures] tbody tr", has=page.locator("code")).first
-    seen = int(row.locator("td:nth-child(2)").inner_text())
-    row.locator("td:nth-child(2) a").click()
-    expect(page).to_have_url(re.compile(r"/search\?.*(failure_hash|outcome=failure)"))
-    assert 0 < page.locator("ol.hits > li").count() <= max(seen, 20)
-    expect(admin.open(str(failed)).locator("form.search .chip.chosen")).to_contain_text("failure")
-    page = admin.open(f"/ui/{PROJECT}/fixes?range=all")
-    page.locator("[data-chart=model-matrix] td a").first.click()
-    expect(page).to_have_url(re.compile(r"/search\?"))
-
-
 def test_the_range_and_the_project_are_switched_everywhere(admin: Visitor) -> None:
     page = admin.open(f"/ui/{PROJECT}/search")
     page.get_by_role("navigation", name="Time range").get_by_role("link", name="7 d").click()

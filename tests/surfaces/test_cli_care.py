@@ -19,6 +19,7 @@ from command_line import (
     healthy,
     install_command,
     on_a_terminal,
+    ran,
     refused,
 )
 from hardwon import Memory
@@ -68,9 +69,7 @@ def test_cleanup_keeps_successes_longer_and_is_undone() -> None:
     preview = answered("care", "cleanup", "30", "--dry-run")
     assert preview["dry_run"] is True
     assert preview["event_id"] is None
-    done = hardwon_does("care", "cleanup", "30", "--yes")
-    assert (done.returncode, done.stderr) == (0, "")
-    said, hint = done.stdout.splitlines()
+    said, hint = ran("care", "cleanup", "30", "--yes").splitlines()
     gone = preview["failed"] + preview["successful"]
     assert said.startswith(f"{gone} fixes older than 30 days taken out")
     assert preview["failed"] > preview["successful"] > 0
@@ -78,8 +77,7 @@ def test_cleanup_keeps_successes_longer_and_is_undone() -> None:
     assert learned_patterns() == learned
     words = shlex.split(hint.removeprefix("to take it back: "))
     assert words[:2] == ["hardwon", "--memory"]
-    undone = hardwon_does(*words[1:])
-    assert (undone.returncode, undone.stderr, undone.stdout) == (0, "", "undone: cleanup\n")
+    assert ran(*words[1:]) == "undone: cleanup\n"
     assert fixes() == before
     assert healthy()
 
@@ -100,11 +98,9 @@ def test_compacting_ends_undo_and_says_so_first() -> None:
     assert refused("care", "compact") == "nothing was changed: add --yes to do it"
     shown = on_a_terminal("care", "compact", answer="n\n", code=1)
     assert "no earlier cleanup can be undone. Compact? [y/N]" in shown
-    done = hardwon_does("care", "compact", "--yes")
-    assert (done.returncode, done.stderr) == (0, "")
     size = r"[\d.]+ \w+"
     told = rf"{size} before, {size} now; the texts of \d+ records are gone for good\n"
-    assert re.fullmatch(told, done.stdout)
+    assert re.fullmatch(told, ran("care", "compact", "--yes"))
     assert "compacted" in refused("undo", event)
     again = answered("care", "compact", "--yes")
     assert (again["purged"], again["before_bytes"] > 0, again["after_bytes"] > 0) == (0, True, True)
@@ -126,10 +122,9 @@ def test_exports_overwrite_nothing_unless_forced() -> None:
 
 def test_a_backup_is_restored() -> None:
     fill()
-    done = hardwon_does("care", "backup", "copies/one.db")
-    assert (done.returncode, done.stderr) == (0, "")
+    lines = ran("care", "backup", "copies/one.db").splitlines()
     checksum = hashlib.sha256(Path("copies/one.db").read_bytes()).hexdigest()
-    assert done.stdout.splitlines()[1] == f"sha256 {checksum}"
+    assert lines[1] == f"sha256 {checksum}"
     assert "exists already and is kept" in refused("care", "backup", "copies/one.db")
     at_once("care", "cleanup", "--yes")
     assert fixes() < 35
@@ -137,9 +132,8 @@ def test_a_backup_is_restored() -> None:
     shown = on_a_terminal("care", "restore", "copies/one.db", answer="n\n", code=1)
     assert "Replace the memory brain by copies/one.db? [y/N]" in shown
     assert fixes() < 35
-    back = hardwon_does("care", "restore", "copies/one.db", "--yes")
-    assert (back.returncode, back.stderr) == (0, "")
-    told, _, kept = back.stdout.strip().partition("; what was there is kept at ")
+    back = ran("care", "restore", "copies/one.db", "--yes")
+    told, _, kept = back.strip().partition("; what was there is kept at ")
     assert told == "copies/one.db is the memory now"
     assert Path(kept).exists()
     assert fixes() == 35
@@ -147,9 +141,7 @@ def test_a_backup_is_restored() -> None:
 
 def test_the_doctor_tells_by_its_exit_code() -> None:
     fill()
-    done = hardwon_does("doctor")
-    assert (done.returncode, done.stderr) == (0, "")
-    assert all(line.startswith("ok   ") for line in done.stdout.splitlines())
+    assert all(line.startswith("ok   ") for line in ran("doctor").splitlines())
     Path("brain/memory.db").chmod(0o644)
     sick = hardwon_does("doctor")
     assert (sick.returncode, sick.stderr) == (1, "")
@@ -168,13 +160,13 @@ def a_fact(content: str = "Port 80 is open.") -> str:
 
 def test_a_whole_life_is_shown() -> None:
     old, new = a_fact(), a_fact("Port 80 is \x1b[31mshut.")
-    answer = hardwon_does("verify", old, "--by", "test_runner", "--verification-id", "ci-7").stdout
+    answer = ran("verify", old, "--by", "test_runner", "--verification-id", "ci-7")
     assert answer == f"{old} is verified\n"
-    assert hardwon_does("care", "publish", old, "--by", "bob").stdout == f"{old} is published\n"
+    assert ran("care", "publish", old, "--by", "bob") == f"{old} is published\n"
     with Memory("brain") as memory:
         memory.credit(old, False)
         memory.supersede(old, new, "measured \x1b[31magain")
-    lines = hardwon_does("care", "audit", old).stdout.splitlines()
+    lines = ran("care", "audit", old).splitlines()
     happened = [line.split()[2] for line in lines[:-1]]
     assert happened == "created status status credited superseded".split()
     assert lines[0].endswith("ann")
@@ -183,7 +175,7 @@ def test_a_whole_life_is_shown() -> None:
     assert f"replaced by {new}" in lines[4]
     assert lines[-1] == f"replaced by: {new}"
     assert "\x1b" not in "".join(lines)
-    assert f"replaces: {old}" in hardwon_does("care", "audit", new).stdout
+    assert f"replaces: {old}" in ran("care", "audit", new)
 
 
 def test_a_forgotten_record_has_its_tombstone_left() -> None:

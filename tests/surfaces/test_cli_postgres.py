@@ -137,17 +137,13 @@ def test_what_is_wrong_is_told_in_one_line(server: postgres_server.Server, boss:
 
 
 def test_no_password_is_shown(server: postgres_server.Server, boss: str) -> None:
+    wrong = (("/brain", "/nowhere"), ("boss:", "nobody:"), ("//boss", "//boss@x"))
     for arguments in (
         ("postgres", "init", boss),
         ("postgres", "init", boss, "--json"),
-        ("postgres", "status", boss),
+        *(("postgres", "status", url) for url in (boss, *(boss.replace(*pair) for pair in wrong))),
         ("--memory", boss, "postgres", "grant", "zoe"),
-        ("postgres", "status", boss.replace("/brain", "/nowhere")),
-        ("postgres", "status", boss.replace("boss:", "nobody:")),
-        ("postgres", "status", boss.replace("//boss", "//boss@x")),
-        ("--memory", boss, "config"),
-        ("--memory", boss, "stats"),
-        ("--memory", boss, "doctor"),
+        *(("--memory", boss, command) for command in ("config", "stats", "doctor")),
     ):
         done = at_once(*arguments)
         assert done.output

@@ -134,6 +134,12 @@ def test_each_tool_tells_what_it_does_to_the_memory(brain: Path) -> None:
     run(work)
 
 
+async def ask(client: Client, tool: str, /, **arguments: Any) -> Any:
+    answer = await client.call_tool(tool, arguments)
+    assert not answer.is_error, (tool, text_of(answer))
+    return answer.structured_content
+
+
 def test_the_names_of_btb_ask_the_same_memory(brain: Path) -> None:
     record_id = fill(brain)
 
@@ -143,9 +149,7 @@ def test_the_names_of_btb_ask_the_same_memory(brain: Path) -> None:
             assert listed.keys() >= BTB_TOOLS.keys()
             answers: dict[str, Any] = {}
             for name, tool in BTB_TOOLS.items():
-                answer = await client.call_tool(name, example_of(tool.takes, record_id))
-                assert not answer.is_error, (name, text_of(answer))
-                answers[name] = answer.structured_content
+                answers[name] = await ask(client, name, **example_of(tool.takes, record_id))
             path = answers["btb_remember"]["path"]
             assert path.startswith("outcome=failure/tool=code_interpreter/error_type=runtime/")
             assert (brain / path).exists(), "it writes what it names"
@@ -168,8 +172,8 @@ def test_the_names_of_btb_ask_the_same_memory(brain: Path) -> None:
             assert kept.structured_content == again.structured_content
 
             async def recalled(**asked: Any) -> list[str]:
-                found = await client.call_tool("btb_recall", asked)
-                return [each["content"] for each in found.structured_content["memories"]]
+                found = await ask(client, "btb_recall", **asked)
+                return [each["content"] for each in found["memories"]]
 
             assert await recalled(metadata={"ticket": 7}) == ["x"]
             for pattern in (
@@ -192,24 +196,22 @@ def test_the_btb_tools_take_what_that_server_s_took(brain: Path) -> None:
 
     async def work() -> None:
         async with in_this_process(brain, btb=True) as client:
-
-            async def ask(tool: str, **arguments: Any) -> Any:
-                answer = await client.call_tool(tool, arguments)
-                assert not answer.is_error, text_of(answer)
-                return answer.structured_content
-
-            whole, top = (await ask("btb_map"))["map"], (await ask("btb_map", max_depth=1))["map"]
+            whole = (await ask(client, "btb_map"))["map"]
+            top = (await ask(client, "btb_map", max_depth=1))["map"]
             assert "error_type=runtime" in whole
             assert len(top.splitlines()) == 3, "the root and two outcomes"
-            assert len((await ask("btb_hotspots", top_n=1))["hotspots"]) == 1
-            derived = (await ask("btb_derive", directory="brain/outcome=success"))["schema"]
+            assert len((await ask(client, "btb_hotspots", top_n=1))["hotspots"]) == 1
+            derived = (await ask(client, "btb_derive", directory="brain/outcome=success"))["schema"]
             assert derived == {"outcome": {"success": {"tool": {"conversation": None}}}}
-            assert set((await ask("btb_derive"))["schema"]["outcome"]) == {"failure", "success"}
-            assert "  web_search" in (await ask("btb_schema", format="text"))["schema"]
+            assert set((await ask(client, "btb_derive"))["schema"]["outcome"]) == {
+                "failure",
+                "success",
+            }
+            assert "  web_search" in (await ask(client, "btb_schema", format="text"))["schema"]
             packet = json.dumps({"outcome": "failure", "tool": "unknown"})
-            path = (await ask("btb_transmit", packet=packet))["path"]
+            path = (await ask(client, "btb_transmit", packet=packet))["path"]
             assert path.startswith("outcome=failure/tool=unknown/")
-            kept = await ask("btb_remember", content="It worked out", outcome="success")
+            kept = await ask(client, "btb_remember", content="It worked out", outcome="success")
             assert kept["path"].startswith("_intake/missing_metadata/")
             assert kept["note"].startswith("tool is missing; allowed: one of code_interpreter")
             told = {"error_description": "KeyError: 'x'"}

@@ -107,7 +107,7 @@ def test_every_operation_answers_its_example(operation: Operation, running: Serv
 
 
 @pytest.mark.parametrize(
-    ("method", "path", "sent", "status", "name"),
+    "case",
     [
         ("GET", f"/records/{OTHER_ID[:-1]}9", {}, 404, "not-found"),
         ("GET", "/records/what", {}, 404, "not-found"),
@@ -132,14 +132,9 @@ def test_every_operation_answers_its_example(operation: Operation, running: Serv
     ],
 )  # fmt: skip
 def test_what_is_wrong_is_told(
-    running: Served,
-    client: httpx.Client,
-    method: str,
-    path: str,
-    sent: dict[str, Any],
-    status: int,
-    name: str,
+    running: Served, client: httpx.Client, case: tuple[Any, ...]
 ) -> None:
+    method, path, sent, status, name = case
     answer = client.request(method, running.at(path), **sent)
     assert answer.status_code == status, answer.text
     assert answer.headers["content-type"] == "application/problem+json"

@@ -6,8 +6,6 @@ import html
 import json
 import re
 import shlex
-from collections.abc import Iterator
-from datetime import date
 from pathlib import Path
 
 import pytest
@@ -19,7 +17,6 @@ from hardwon.errors import InvalidInputError
 from hardwon.records.kinds import STATUSES
 from hardwon.surfaces.rest.guard import WEB_FORM_BYTES_MAX
 from hardwon.surfaces.rest.problems import parse_pairs
-from hardwon.surfaces.web import charts
 from hardwon.surfaces.web import pages as look
 from hardwon.surfaces.web.pages import Sessions
 from hardwon.surfaces.web.site import COOKIE
@@ -34,9 +31,8 @@ HOSTILE = (
 
 
 @pytest.fixture
-def running(tmp_path: Path) -> Iterator[Served]:
-    with served(tmp_path) as found:
-        yield found
+def running(served_anew: Served) -> Served:
+    return served_anew
 
 
 def cookie_of(running: Served) -> str:
@@ -267,19 +263,6 @@ def test_the_mark_changes_with_records_and_decisions(running: Served) -> None:
     marks.append(mark())
     assert len(set(marks)) == 4
     assert mark() == marks[-1]
-
-
-def test_a_chart_places_days_and_shares_with_room_at_its_edges() -> None:
-    days = [date(2026, 1, day) for day in (1, 3, 11)]
-    line = charts.Line("one", "good", [(day, 0.5, "") for day in days], [(0.0, 1.0)] * 3)
-    plot = charts.Plot([line])
-    assert [text for _, text in plot.x_marks] == ["Jan 1", "Jan 4", "Jan 7", "Jan 10"]
-    assert [text for _, text in plot.y_marks] == ["0 %", "25 %", "50 %", "75 %", "100 %"]
-    (drawn,) = plot.draw()
-    assert [x for x, _, _ in drawn.dots] == [8.33, 25.0, 91.67]
-    assert drawn.path.split()[0] == "8.33,50.48"
-    assert drawn.band.split()[0] == "8.33,98.1"
-    assert drawn.band.split()[-1] == "8.33,2.86"
 
 
 def test_the_demo_has_everything_and_is_made_once(tmp_path: Path) -> None:

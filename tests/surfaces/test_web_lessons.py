@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Iterator
-from pathlib import Path
 
 import httpx
 import pytest
@@ -13,7 +11,7 @@ import pytest
 from hardwon import Memory, limits
 from hardwon.tell.advice import Advice
 from hardwon.text.tokens import count_tokens
-from serving import PROJECT, Browser, Served, served, signed_in
+from serving import PROJECT, Browser, Served, signed_in
 
 LESSONS = f"/ui/{PROJECT}/lessons"
 LAB = f"/ui/{PROJECT}/lab"
@@ -21,9 +19,8 @@ LOCKED = "OperationalError: database is locked"
 
 
 @pytest.fixture
-def running(tmp_path: Path) -> Iterator[Served]:
-    with served(tmp_path) as found:
-        yield found
+def running(served_anew: Served) -> Served:
+    return served_anew
 
 
 def judge(browser: Browser, verdict: str, lesson_id: str) -> httpx.Response:
