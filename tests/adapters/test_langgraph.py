@@ -220,9 +220,7 @@ def test_it_answers_as_langgraphs_own_store_does(store: HardwonStore, seed: int)
 
 
 @pytest.mark.parametrize("namespace", [(), ("",), ("a.b",), ("a\0b",), (1,)], ids=str)
-def test_wrong_namespaces_are_refused_also_past_the_methods(
-    store: HardwonStore, namespace: Namespace
-) -> None:
+def test_wrong_namespaces_are_refused_everywhere(store: HardwonStore, namespace: Namespace) -> None:
     with pytest.raises(InvalidNamespaceError):
         store.put(namespace, "k", {"v": 1})
     questions: list[Op] = [GetOp(namespace, "k"), SearchOp(namespace)] if namespace else []
@@ -278,9 +276,7 @@ VALUES: st.SearchStrategy[Any] = st.recursive(
     value=st.dictionaries(st.text(SHOWN, min_size=1, max_size=5), VALUES, max_size=4),
 )
 @settings(max_examples=examples(80))
-def test_what_is_put_comes_back(
-    memory: Memory, key: str, label: str, value: dict[str, Any]
-) -> None:
+def test_what_is_put_is_there(memory: Memory, key: str, label: str, value: dict[str, Any]) -> None:
     store = HardwonStore(memory)
     store.put((label, "x"), key, value)
     assert value_of(store, (label, "x"), key) == value
@@ -454,9 +450,7 @@ def test_the_last_put_is_read_whatever_clocks_say(tmp_path: Path) -> None:
 
 
 @BOTH
-def test_two_memories_that_were_merged_show_the_newer_item(
-    place: Callable[[str], str], clock: Clock
-) -> None:
+def test_merged_memories_show_the_newer_item(place: Callable[[str], str], clock: Clock) -> None:
     with Memory(place("one"), clock=clock) as one, Memory(place("two"), clock=clock) as two:
         HardwonStore(one).put(("a",), "k", {"text": "old news from the coast"})
         HardwonStore(two).put(("a",), "k", {"text": "new news from the coast"})

@@ -70,9 +70,7 @@ def test_a_strangers_rule_is_told_to_nobody(shop: Memory, tmp_path: Path) -> Non
     assert say("before", command="pip install requests") == ""
 
 
-def test_a_prompt_tells_what_such_runs_met_and_it_is_told_again_when_it_is_met(
-    shop: Memory,
-) -> None:
+def test_a_prompt_tells_what_such_runs_met_and_it_is_told_when_met_again(shop: Memory) -> None:
     shop.record_trajectory(TASK, [NO_URL, WITH_URL])
     line = say("prompt", prompt=TASK, budget_tokens=60)
     assert "Such runs met: KeyError: 'DATABASE_URL'; it went away by: DATABASE_URL=" in line

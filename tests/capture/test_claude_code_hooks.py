@@ -27,6 +27,7 @@ from hardwon.records.kinds import Trajectory
 from short import run_program
 from strategies import json_values
 
+Opens = Callable[[], Memory]
 EVENTS = LAYOUTS["claude-code"].events
 COMPILER = "error[E0425]: cannot find value `total` in this scope"
 SESSION = "7d0c2f0e-53a4-4a6c-9c3e-0c7b6b3f1a11"
@@ -44,7 +45,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def memory(project: Path) -> Callable[[], Memory]:
+def memory(project: Path) -> Opens:
     def opened() -> Memory:
         return Memory(project / ".hardwon", "shop")
 
@@ -109,16 +110,14 @@ def at_once_to(told: dict[str, Any], manner: Manner | None = None) -> dict[str, 
     return found
 
 
-def kept(memory: Callable[[], Memory]) -> list[Trajectory]:
+def kept(memory: Opens) -> list[Trajectory]:
     with memory() as opened:
         records = list(opened.browse())
     assert all(isinstance(record, Trajectory) for record in records)
     return [record for record in records if isinstance(record, Trajectory)]
 
 
-def test_a_command_that_failed_is_recorded_and_warned_of_until_it_works(
-    project: Path, memory: Callable[[], Memory]
-) -> None:
+def test_a_failed_command_is_recorded_and_warned_of(project: Path, memory: Opens) -> None:
     assert answer_to(before(project, "cargo build")) == {}
     assert answer_to(failed(project, "cargo build")) == {}
     (record,) = kept(memory)
@@ -141,9 +140,7 @@ def test_a_command_that_failed_is_recorded_and_warned_of_until_it_works(
     assert kept(memory)[0].steps[0].observation == "exit code 0 after 1.2 s\nFinished"
 
 
-def test_what_hardwon_run_recorded_is_the_same_command(
-    project: Path, memory: Callable[[], Memory]
-) -> None:
+def test_what_hardwon_run_recorded_is_the_same_command(project: Path, memory: Opens) -> None:
     run = [warm.python(), "-m", "hardwon.surfaces.cli.main", "run", "--", "sh", "-c", "exit 3"]
     assert subprocess.run(run, check=False, cwd=project / "src").returncode == 3
     assert kept(memory)[0].steps[0].action == "cd src && sh -c 'exit 3'"
@@ -155,9 +152,7 @@ def test_what_hardwon_run_recorded_is_the_same_command(
     assert at_once_to(before(project, "sh -c 'exit 3'")) == {}
 
 
-def test_a_change_of_folder_is_part_of_the_command_wherever_it_leaves_claude(
-    project: Path, memory: Callable[[], Memory]
-) -> None:
+def test_a_change_of_folder_is_part_of_the_command(project: Path, memory: Opens) -> None:
     # it is there already when the hook is called
     at_once_to(failed(project / "src", "cd src && npm test"))
     at_once_to(failed(project, "cd src; npm test"))
@@ -186,14 +181,12 @@ NOT_RECORDED: dict[str, Callable[[Path], dict[str, Any]]] = {
 
 
 @pytest.mark.parametrize("told", NOT_RECORDED)
-def test_what_is_not_recorded(project: Path, memory: Callable[[], Memory], told: str) -> None:
+def test_what_is_not_recorded(project: Path, memory: Opens, told: str) -> None:
     assert at_once_to(NOT_RECORDED[told](project)) == {}
     assert kept(memory) == []
 
 
-def test_tests_in_a_pipe_are_judged_by_what_they_print(
-    project: Path, memory: Callable[[], Memory]
-) -> None:
+def test_tests_in_a_pipe_are_judged_by_what_they_print(project: Path, memory: Opens) -> None:
     command = "pytest -q 2>&1 | tail -5"
     printed = "FAILED tests/test_a.py::test_b - AssertionError: no\n1 failed in 0.1s"
     at_once_to(passed(project, command, printed))
@@ -211,9 +204,7 @@ def test_tests_in_a_pipe_are_judged_by_what_they_print(
     assert at_once_to(before(project, command) | {"session_id": "later"}) == {}
 
 
-def test_secrets_and_endless_output_are_not_kept(
-    project: Path, memory: Callable[[], Memory]
-) -> None:
+def test_secrets_and_endless_output_are_not_kept(project: Path, memory: Opens) -> None:
     secret = "ghp_" + "a1B2c3D4e5" * 4
     output = f"GITHUB_TOKEN={secret}\n" + "line\n" * 100_000 + f"token {secret}"
     told = failed(project, f"GITHUB_TOKEN={secret} make deploy", f"Exit code 2\n{output}")
@@ -229,7 +220,7 @@ def test_secrets_and_endless_output_are_not_kept(
     ("option", "decision"), [((), None), (("--ask-blocked",), "ask"), (("--deny-blocked",), "deny")]
 )
 def test_what_failed_again_and_again_with_nothing_changed_since(
-    project: Path, memory: Callable[[], Memory], option: tuple[str, ...], decision: str | None
+    project: Path, memory: Opens, option: tuple[str, ...], decision: str | None
 ) -> None:
     for _ in range(3):
         assert at_once_to(before(project, "cargo build"), Manner("deny")) == {}
@@ -247,9 +238,7 @@ def test_what_failed_again_and_again_with_nothing_changed_since(
     assert at_once_to(before(project, "cargo build"), Manner("deny")) == {}
 
 
-def test_a_prompt_gets_what_is_known_about_it_within_the_budget(
-    project: Path, memory: Callable[[], Memory]
-) -> None:
+def test_a_prompt_gets_what_is_known_within_the_budget(project: Path, memory: Opens) -> None:
     with memory() as opened:
         for number in range(20):
             late = f"The checkout page times out when the tax service {number} is cold."
@@ -286,9 +275,7 @@ def test_no_memory_is_made_unless_that_was_said(project: Path, tmp_path: Path) -
     ).exists()  # none upward: the user's own
 
 
-def test_a_memory_that_is_broken_or_busy_stops_nobody(
-    project: Path, memory: Callable[[], Memory]
-) -> None:
+def test_a_memory_that_is_broken_or_busy_stops_nobody(project: Path, memory: Opens) -> None:
     file = project / ".hardwon" / "memory.db"
     at_once_to(failed(project, "make"))
     with closing(apsw.Connection(str(file))) as holder:
@@ -430,7 +417,7 @@ def test_codex_and_cursor_have_theirs(project: Path) -> None:
 
 
 def test_the_installed_command_as_a_shell_runs_it(
-    project: Path, memory: Callable[[], Memory], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    project: Path, memory: Opens, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     programs = tmp_path / "bin"
     programs.mkdir()

@@ -250,9 +250,7 @@ def test_a_rebase_is_no_news(project: Project) -> None:
     assert hooks("run", "post-commit") == ""
 
 
-def test_in_a_linked_worktree(
-    project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_in_a_worktree(project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     side = tmp_path / "side"
     git(project.folder, "worktree", "add", "-q", "-b", "side", str(side))
     monkeypatch.chdir(side)
@@ -265,9 +263,7 @@ def test_in_a_linked_worktree(
     assert status(project, tried) == "published"
 
 
-def test_the_hook_is_silent_where_hardwon_is_gone(
-    project: Project, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_hardwon_it_is_silent(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "executable", "/nowhere/python")
     git_hooks.install(project.folder / ".git" / "hooks")
     project.write("a.txt", "a")

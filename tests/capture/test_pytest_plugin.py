@@ -47,9 +47,7 @@ def validation_of(memory: Memory, record: Record) -> Validation:
 CALC_TEST = "tests/test_calc.py::test_addition"
 
 
-def test_a_failure_is_recorded_and_a_pass_vouches_for_what_was_tried_in_between(
-    project: Project,
-) -> None:
+def test_a_failure_is_recorded_and_a_pass_vouches_for_what_was_tried(project: Project) -> None:
     done = project.pytest("-p", "hardwon", "--hardwon-task=repair calc")
     assert done.returncode == 1
     assert said(done) == ["hardwon: 1 failure recorded"]

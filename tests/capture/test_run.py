@@ -263,9 +263,7 @@ def test_signals_to_us_reach_the_command(number: signal.Signals) -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGINT])
-def test_signals_that_we_were_told_to_ignore_stop_neither_us_nor_the_command(
-    number: signal.Signals,
-) -> None:
+def test_signals_that_we_are_to_ignore_stop_neither_us_nor_it(number: signal.Signals) -> None:
     """By nohup, or by a script whose job we are in the background."""
     process = started(
         *("sh", "-c", "echo ready; read line; echo $line"),

@@ -147,9 +147,7 @@ def written(form: Format, shop: Path, folder: Path, many: int) -> Path:
 
 
 @pytest.mark.parametrize("form", FORMATS)
-def test_a_session_becomes_what_was_done_and_what_settled_it(
-    shop: Path, tmp_path: Path, form: Format
-) -> None:
+def test_a_session_becomes_what_was_done_in_it(shop: Path, tmp_path: Path, form: Format) -> None:
     source = written(form, shop, tmp_path / "sessions", 1)
     foreseen = answered("import", form, str(source), "--dry-run")
     assert (foreseen["added"], foreseen["dry_run"]) == (1, True)
@@ -228,9 +226,7 @@ def test_what_hooks_recorded_here_is_not_brought_in_again(shop: Path, tmp_path: 
     assert (done["recorded"], done["added"]) == (1, 1)
 
 
-def test_several_prompts_are_several_pieces_unless_something_is_left_failing(
-    shop: Path, tmp_path: Path
-) -> None:
+def test_several_prompts_are_several_pieces_unless_one_fails(shop: Path, tmp_path: Path) -> None:
     file = tmp_path / "one.jsonl"
 
     def part(prompt: str, ran: Done, name: str) -> str:

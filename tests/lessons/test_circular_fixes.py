@@ -36,9 +36,7 @@ def in_another_process(
 
 
 @pytest.mark.parametrize("issue", [WITH_ERROR, WITHOUT], ids=["with an error", "without"])
-def test_the_third_identical_attempt_is_blocked_until_a_success(
-    tmp_path: Path, issue: dict[str, Any]
-) -> None:
+def test_the_third_attempt_is_blocked_until_success(tmp_path: Path, issue: dict[str, Any]) -> None:
     location = tmp_path / "brain"
     verdicts = [in_another_process(location, number, issue) for number in range(3)]
     assert verdicts == ["unknown", "caution", "blocked"]

@@ -61,9 +61,7 @@ def test_rules_of_a_model_are_candidates_with_lineage(memory: Memory, server: Fa
     assert memory.doctor().ok
 
 
-def test_the_model_is_asked_on_demand_alone(
-    memory: Memory, server: FakeLlm, tmp_path: Path
-) -> None:
+def test_the_model_is_asked_on_demand(memory: Memory, server: FakeLlm, tmp_path: Path) -> None:
     memory.consolidate()
     model = ChatModel(server.url, "fake", KEY)
     with Memory(tmp_path / "other", llm=model, consolidate_every=2) as other:
@@ -157,9 +155,7 @@ def test_an_environment_without_a_model_says_so(
         assert "no LLM is configured" in other.consolidate(llm=True).notes[0]
 
 
-def test_plain_http_to_a_foreign_host_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_plain_http_elsewhere_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GROQ_API_KEY", KEY)
     monkeypatch.setenv("API_BASE_URL", "http://llm.example.org/v1")
     with Memory(tmp_path / "other") as other:

@@ -29,9 +29,7 @@ def keep(memory: Memory, log: list[AnyRecord]) -> None:
 
 
 @holds_in_every_engine(60, logs, st.randoms(use_true_random=False))
-def test_logs_in_any_order_teach_the_same(
-    engine: str, log: list[AnyRecord], rng: random.Random
-) -> None:
+def test_any_order_teaches_the_same(engine: str, log: list[AnyRecord], rng: random.Random) -> None:
     with memories(engine, 2) as (one, other):
         keep(one, log)
         shuffled = list(log)
@@ -68,9 +66,7 @@ def test_split_and_merged_logs_teach_the_same(
 
 
 @holds_in_every_engine(60, logs, st.data())
-def test_taking_back_leaves_no_trace(
-    engine: str, log: list[AnyRecord], data: st.DataObject
-) -> None:
+def test_undoing_leaves_no_trace(engine: str, log: list[AnyRecord], data: st.DataObject) -> None:
     gone = data.draw(st.lists(st.sampled_from(log), unique_by=lambda record: record.id))
     archived = data.draw(st.lists(st.sampled_from(log), unique_by=lambda record: record.id))
     forgotten = {record.id for record in gone}

@@ -380,9 +380,7 @@ def test_twenty_self_scored_episodes_make_no_rule_for_others(memory: Memory) -> 
 @pytest.mark.parametrize(
     ("sources", "tasks", "vouched"), [(1, 2, True), (2, 1, True), (2, 2, False)]
 )
-def test_what_does_not_hold_for_the_project(
-    memory: Memory, sources: int, tasks: int, vouched: bool
-) -> None:
+def test_what_holds_not_for_all(memory: Memory, sources: int, tasks: int, vouched: bool) -> None:
     made = teach(memory, "Write a failing test first", sources, tasks)
     if vouched:
         memory.verify(made[0].id, "test_runner", "ci-7")
@@ -557,9 +555,7 @@ def test_only_decisions_are_undone(memory: Memory) -> None:
     assert memory.get(fact.id) is not None
 
 
-def test_decisions_from_a_file_have_no_effect(
-    memory: Memory, tmp_path: Path, place: Places
-) -> None:
+def test_decisions_from_a_file_do_nothing(memory: Memory, tmp_path: Path, place: Places) -> None:
     memory.record_episode("t", 0.9, successes=["s"], author="ann")
     memory.rollback("ann")
     memory.export(tmp_path / "out.jsonl")

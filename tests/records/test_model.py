@@ -259,9 +259,7 @@ SCHEMA_CASES: list[tuple[Any, dict[str, Any]]] = [
 
 
 @each(("model", "data"), SCHEMA_CASES)
-def test_the_metadata_schema_is_read_and_written_word_for_word(
-    model: Any, data: dict[str, Any]
-) -> None:
+def test_the_metadata_schema_is_kept_word_for_word(model: Any, data: dict[str, Any]) -> None:
     assert model.model_validate(data).to_agentdb() == data
     assert model.model_validate_json(json.dumps(data)).to_agentdb() == data
     without = json.loads(json.dumps(data))
@@ -279,9 +277,7 @@ def test_the_metadata_schema_is_read_and_written_word_for_word(
         ({"metadata": {**METADATA_JSON, "source": {"type": "dream"}}}, "metadata.source.type"),
     ],
 )  # fmt: skip
-def test_invalid_schema_json_is_refused_with_the_fields_path(
-    change: dict[str, Any], field: str
-) -> None:
+def test_invalid_schema_json_names_the_fields_path(change: dict[str, Any], field: str) -> None:
     with pytest.raises(InvalidInputError) as caught:
         Fact.model_validate({**FACT_JSON, **change})
     assert caught.value.field == field

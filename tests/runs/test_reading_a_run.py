@@ -425,9 +425,7 @@ FAILED = [
         *((steps, 0.0) for steps in FAILED),
     ],
 )
-def test_what_a_session_earned_is_told_by_its_last_checks(
-    steps: list[Recorded], reward: float | None
-) -> None:
+def test_last_checks_tell_what_was_earned(steps: list[Recorded], reward: float | None) -> None:
     assert read_session_reward(steps) == reward
 
 

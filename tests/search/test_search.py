@@ -228,9 +228,7 @@ def test_what_another_process_wrote_first_is_found(place: Callable[[str], str]) 
         assert first(memory, "zebra") == "A zebra"
 
 
-def test_words_are_counted_anew_after_others_wrote(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_words_of_others_are_counted_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with Memory(tmp_path) as writer, Memory(tmp_path) as onlooker:
 
         def having() -> tuple[int, int]:

@@ -57,9 +57,7 @@ def test_what_the_caller_says_of_a_step_is_believed(memory: Memory) -> None:
 @pytest.mark.parametrize(
     "shown", ["", "Zkompilováno s chybou: chybí středník", "完了しませんでした"]
 )
-def test_the_last_of_three_failed_runs_is_warned_of_in_any_language(
-    memory: Memory, shown: str
-) -> None:
+def test_the_last_of_three_failed_runs_warns_in_any_language(memory: Memory, shown: str) -> None:
     for _ in range(3):
         memory.record_trajectory("sestavit", [step("zmake celek", shown)], 0.0)
     advice = memory.advise("zmake celek", task="sestavit")
@@ -271,9 +269,7 @@ def test_what_helped_at_the_same_task_comes_first(memory: Memory) -> None:
         assert advice.worked_instead[0] == cure, "however long tasks are that begin alike"
 
 
-def test_what_helped_elsewhere_is_told_where_something_ties_it_to_the_moment(
-    memory: Memory,
-) -> None:
+def test_what_helped_elsewhere_is_told_where_it_is_tied_to_the_moment(memory: Memory) -> None:
     late = "The last command timed out and has been killed."
     for name in ("train", "crawl", "index", "render", "deploy"):
         steps = [step(f"{name} --all", late, ok=False), step(f"{name} --part 1", "done", ok=True)]
@@ -348,9 +344,7 @@ def test_what_solved_the_task_is_offered_for_what_does_not(memory: Memory) -> No
     assert advice.worked_instead == ("sort -u users | wc -l",)
 
 
-def test_what_is_offered_for_an_issue_is_what_fixed_it_and_what_was_run_elsewhere(
-    memory: Memory,
-) -> None:
+def test_an_issue_is_offered_what_fixed_it_and_what_was_run_elsewhere(memory: Memory) -> None:
     issue = {"model": "billing", "issue_type": "TIMEOUT", "description": "too late"}
     for asked, analysis, commands in (
         ("no answer", "the pool was full", []),

@@ -37,9 +37,7 @@ def test_the_interval_holds_the_truth_as_often_as_it_says() -> None:
 
 @given(scores, scores)
 @example([0.0, 0.0], [0.0, 1.2948737623657472e-154])  # its square is no number any more
-def test_the_difference_lies_in_its_interval_and_turns_round(
-    on: list[float], off: list[float]
-) -> None:
+def test_the_difference_is_in_its_interval_and_turns(on: list[float], off: list[float]) -> None:
     there, back = find_difference([(on, off)]), find_difference([(off, on)])
     assert there is not None
     assert back is not None

@@ -157,9 +157,7 @@ def test_of_what_was_tried_very_often_all_counts_not_what_a_search_finds_first(
     assert said(memory, "make lint") == ["make lint [worked 45 of 60, last today]"]
 
 
-def test_asked_about_a_failure_it_tells_how_often_the_command_worked(
-    memory: Memory, clock: Clock
-) -> None:
+def test_a_failure_is_told_how_often_its_command_worked(memory: Memory, clock: Clock) -> None:
     allocated = "Bind for 0.0.0.0:5432 failed: port is already allocated"
     for number in range(90):
         failed = number % 3 == 0
@@ -515,9 +513,7 @@ def test_a_long_action_is_cut_between_lines_and_says_so(memory: Memory) -> None:
     assert lines[-1].strip() == "…"
 
 
-def test_the_same_records_question_and_clock_give_the_same_lines(
-    tmp_path: Path, clock: Clock
-) -> None:
+def test_the_same_records_and_clock_give_the_same_lines(tmp_path: Path, clock: Clock) -> None:
     chance = random.Random(3)
     words = "invoice ledger account rate tax export import nightly report customer".split()
     with Memory(tmp_path / "brain", clock=clock) as memory:
@@ -575,9 +571,7 @@ def fix_the_issue(memory: Memory, reward: float) -> None:
     memory.record_trajectory(ISSUE, [*made, {"action": "submit", "reward": reward}], reward)
 
 
-def test_the_file_that_was_changed_is_told_of_the_same_issue_and_of_a_like_one(
-    memory: Memory,
-) -> None:
+def test_the_file_that_was_changed_is_told_of_the_same_and_a_like_issue(memory: Memory) -> None:
     fix_the_issue(memory, 0.0)
     run(memory, "make deploy", NOT_SET, 2)
     files = "changed /marshmallow/src/marshmallow/fields.py [not solved]"
@@ -881,9 +875,7 @@ def test_another_failure_at_the_task_does_not_bring_its_cure_along(memory: Memor
     assert not any("like error" in line for line in said(memory, "ship the shop"))
 
 
-def test_what_amends_a_decision_is_told_before_it_and_what_is_superseded_not_at_all(
-    memory: Memory, clock: Clock
-) -> None:
+def test_what_amends_a_decision_is_told_the_old_no_more(memory: Memory, clock: Clock) -> None:
     old = memory.record_fact("Releases are tagged on Mondays by the release manager.", "decision")
     clock.now += timedelta(days=1)
     new = memory.record_fact("Releases are tagged on Thursdays by the release manager.", "decision")

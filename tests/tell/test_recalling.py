@@ -346,9 +346,7 @@ def test_frequent_terms_are_left_out_of_large_memories(place: Places) -> None:
         assert len(other.recall("common words")) == 1, "what is frequent elsewhere is found here"
 
 
-def test_large_memories_are_searched_by_words_first(
-    place: Places, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_large_memories_go_by_words_first(place: Places, monkeypatch: pytest.MonkeyPatch) -> None:
     with Memory(place("brain")) as memory:
         for number in range(400):
             text = f"the parser dropped field {number % 7} of row {number}"

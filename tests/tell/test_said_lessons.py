@@ -47,9 +47,7 @@ def test_why_names_the_runs_behind_a_way_a_failed_attempt_and_a_cure(memory: Mem
     assert (cure.lesson.kind, cure.lesson.action) == ("cure", "export STAGING_HOST=web1")
 
 
-def test_what_somebody_calls_wrong_is_never_told_again_and_right_takes_it_back(
-    memory: Memory,
-) -> None:
+def test_what_is_called_wrong_is_never_told_again_and_right_takes_it_back(memory: Memory) -> None:
     memory.record_trajectory(TASK, STEPS, 1.0)
     lesson_id = read_id(memory, TASK, "this task -> one after")
     memory.wrong(lesson_id, reason="the host is set by the deployment now")

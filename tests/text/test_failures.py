@@ -294,9 +294,7 @@ _SPACE = st.text(" \t\n\r", max_size=6)
 
 @settings(max_examples=examples(400), deadline=None)
 @given(_TEXTS.filter(lambda text: "\r" not in text), _SPACE, _SPACE)
-def test_any_text_has_a_hash_whatever_white_space_surrounds_it(
-    text: str, before: str, after: str
-) -> None:
+def test_any_text_has_a_hash_whatever_surrounds_it(text: str, before: str, after: str) -> None:
     expected = failure_hash(text)
     assert re.fullmatch("[0-9a-f]{16}", expected)
     assert "\n" not in error_core(text)

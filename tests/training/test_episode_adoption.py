@@ -482,9 +482,7 @@ def log_of(scores: list[float], day: int = 1, summary: str = "x") -> list[Dict]:
 
 @pytest.mark.parametrize("score", [0.0, 1.0])
 @pytest.mark.parametrize("day", [1, 30, 3_000])
-def test_a_file_does_not_decide_what_is_good(
-    memory: Memory, tmp_path: Path, score: float, day: int
-) -> None:
+def test_no_file_says_what_is_good(memory: Memory, tmp_path: Path, score: float, day: int) -> None:
     good: Dict = {"successes": ["good way"], "mistakes": ["slow path"], "author": "b"}
     for number in range(3):
         memory.record_episode("t", 0.3, successes=["skip the tests"], author="a")

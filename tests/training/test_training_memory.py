@@ -277,9 +277,7 @@ def parts(name: str) -> Any:
         ),
     ],
 )
-def test_odd_values_are_kept_as_far_as_can_be(
-    field: str, value: Any, where: Any, kept: Any
-) -> None:
+def test_odd_values_are_kept_where_possible(field: str, value: Any, where: Any, kept: Any) -> None:
     memory = record_episode(new_agent_memory(), {**USAGE, field: value})
     assert where(memory) == kept
     assert type(where(memory)) is type(kept)

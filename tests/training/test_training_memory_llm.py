@@ -125,17 +125,13 @@ BOTH = "Look here. And then look there."
         (f"By episodes [1] and [2]:\n{json.dumps(RULES)}\nSee [3].", RULES),
     ],
 )
-def test_a_replys_good_rules_are_taken(
-    server: FakeLlm, path: Path, reply: str, rules: list[str]
-) -> None:
+def test_good_rules_are_taken(server: FakeLlm, path: Path, reply: str, rules: list[str]) -> None:
     server.reply(reply)
     memory = maybe_consolidate_memory(trained(), KEY, path)
     assert memory["global_rules"] == [f"[CONSOLIDATED] {rule}" for rule in rules]
 
 
-def test_a_script_may_replace_the_model_s_function(
-    path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_script_may_replace_the_function(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def write_rule(memory: dict[str, Any], api_key: str) -> dict[str, Any]:
         memory["global_rules"].append(f"written with {api_key}")
         return memory
@@ -193,9 +189,7 @@ def test_an_endpoint_that_fails_or_may_not_be_used(
     assert server.connections == before
 
 
-def test_others_record_meanwhile(
-    server: FakeLlm, path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_others_may_record(server: FakeLlm, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     memory, complete = trained(), ChatModel.complete
 
     def think(model: ChatModel, system: str, user: str) -> str:

@@ -154,9 +154,7 @@ def test_an_earlier_version_s_file_is_read_and_saved_without_its_secrets(path: P
     assert saved["total_episodes"] == 4
 
 
-def test_a_models_rules_are_kept_without_secrets(
-    path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_models_rules_keep_no_secrets(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     memory = new_agent_memory()
     for _ in range(20):
         record_episode(memory, {"score": 0.9, "trajectory_summary": "went well"})

@@ -311,9 +311,7 @@ def test_a_content_without_ascii_gets_a_readable_file_name(engine: MemoryEngine)
 
 
 @pytest.mark.parametrize(("field", "value"), [("error_type", "timeout"), ("outcome", "failed")])
-def test_a_folder_says_more_than_an_edited_key(
-    engine: MemoryEngine, field: str, value: str
-) -> None:
+def test_a_folder_outweighs_an_edited_key(engine: MemoryEngine, field: str, value: str) -> None:
     path = Path(engine.remember(**FAILURE))
     text = json.loads(path.read_text()) | {"content": "Told better", "metadata": {}}
     path.write_text(json.dumps(text | {field: value}))

@@ -191,9 +191,7 @@ def test_what_is_routed_is_what_a_record_has_a_route_for(packet: dict[str, Any])
         ({**RUNTIME, "error_type": 10**400}, NO_MATCH, "error_type", 10**400),
     ],
 )
-def test_unroutable_says_why(
-    packet: dict[str, Any], folder: str, field: str, value: object
-) -> None:
+def test_unrouted_says_why(packet: dict[str, Any], folder: str, field: str, value: object) -> None:
     route = router().route(packet)
     assert route.folder == folder
     assert route.problem is not None

@@ -195,9 +195,7 @@ def test_a_file_that_was_moved(engine: MemoryEngine) -> None:
     check(engine)
 
 
-def test_unreadable_files_are_left_alone(
-    engine: MemoryEngine, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_unreadable_files_are_left(engine: MemoryEngine, caplog: pytest.LogCaptureFixture) -> None:
     path = Path(engine.remember("Will be damaged", **FAILURE))
     bad = {
         "broken.json": b'{"content": "half',
@@ -364,9 +362,7 @@ def test_killed_again_and_again_nothing_is_lost(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("damage", ["missing", "empty", "half", "zeros", "end", "sectors"])
-def test_a_power_cut_before_a_sync(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, damage: str
-) -> None:
+def test_a_power_cut_unsynced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, damage: str) -> None:
     root = tmp_path / "brain"
     engine = MemoryEngine(root)
     path = Path(engine.remember("Acknowledged", **FAILURE))
@@ -627,9 +623,7 @@ def test_a_folder_that_cannot_be_looked_into_loses_nothing(
     check(engine)
 
 
-def test_a_look_that_fails_is_repeated(
-    engine: MemoryEngine, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_failing_look_is_repeated(engine: MemoryEngine, monkeypatch: pytest.MonkeyPatch) -> None:
     engine.remember("first", **FAILURE)
     time.sleep(2.1)
     assert contents(engine) == ["first"]
@@ -665,9 +659,7 @@ def test_recall_finds_by_whatever_it_shows(engine: MemoryEngine) -> None:
     assert engine.recall(content="Odd place")[0]["outcome"] == "failure"
 
 
-def test_secrets_in_others_files_are_told(
-    engine: MemoryEngine, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_secrets_in_files_are_told(engine: MemoryEngine, caplog: pytest.LogCaptureFixture) -> None:
     token = "ghp_" + "Zx9" * 12
     path = write(engine, f"{RUNTIME}/mine.json", content=f"Use {token}")
     assert token not in json.dumps(engine.recall())

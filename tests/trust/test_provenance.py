@@ -111,9 +111,7 @@ def test_only_so_much_is_looked_at() -> None:
     assert path_words("a/" + "b" * limits.PATH_CHARS_MAX) == []
 
 
-def test_files_that_the_text_names_are_found_with_commit_and_branch(
-    memory: Memory, repository: Path
-) -> None:
+def test_files_that_the_text_names_are_found_with_commit(memory: Memory, repository: Path) -> None:
     head = git(repository, "rev-parse", "HEAD")
     text = "src/app.py:7 calls src/login.py; src/lost.py and src are nothing, e.g. 0.5"
     kept = learn(memory, text)
@@ -245,9 +243,7 @@ def test_loaded_merged_and_adopted_records_stay_as_they_are(
     assert all(not record.metadata.context.related_files for record in found)
 
 
-def test_adding_again_after_the_code_moved_on_changes_nothing(
-    memory: Memory, repository: Path
-) -> None:
+def test_adding_again_after_a_change_changes_nothing(memory: Memory, repository: Path) -> None:
     record = Fact(content="src/app.py is slow", fact_type="observation")
     memory.add(record)
     first = memory.get(record.id)

@@ -148,9 +148,7 @@ def test_what_is_archived_without_a_history_stays_so(
 
 @on_both_engines
 @pytest.mark.parametrize("way", [load, merge, load_trusting])
-def test_coming_twice_changes_nothing(
-    theirs: Memory, mine: Memory, tmp_path: Path, way: Way
-) -> None:
+def test_coming_twice_adds_nothing(theirs: Memory, mine: Memory, tmp_path: Path, way: Way) -> None:
     ids = fill(theirs)
     way(mine, theirs, tmp_path)
     before = happened(mine, ids)

@@ -71,9 +71,7 @@ def test_no_test_vouches_for_what_a_token_posted(
             assert CURL not in skills_of(memory, tmp_path / "skills")
 
 
-def test_a_test_vouches_for_what_was_recorded_in_its_checkout(
-    broken: Project, tmp_path: Path
-) -> None:
+def test_a_test_vouches_for_what_its_checkout_recorded(broken: Project, tmp_path: Path) -> None:
     git(broken.folder, "checkout", "-q", "calc.py")
     with broken.memory() as memory:
         fixed = memory.record_trajectory(**attempt("git checkout calc.py"))
