@@ -121,13 +121,11 @@ class Keeping(Group):
         ago = partial(cleanup.days_ago, self._project.now())
         failed_us, succeeded_us, *_ = check_all(
             lambda: ago("older_than_days", older_than_days),
-            lambda: (
-                successes_days if successes_days is None else ago("successes_days", successes_days)
-            ),
+            lambda: ago("successes_days", 0 if successes_days is None else successes_days),
             dry_run=dry_run,
             by=by,
         )
-        if succeeded_us is None:
+        if successes_days is None:
             longer = min(_SUCCESSES_KEPT_TIMES * older_than_days, limits.DAYS_MAX)
             succeeded_us = ago("successes_days", longer)
         return cleanup.clean_up(self._project, failed_us, succeeded_us, by, dry_run, progress)
@@ -365,11 +363,8 @@ class Care(Group):
         """
         check_all(lambda: check_choice("status", status, STATUSES), limit=limit)
         stored_rows = self._project.store.most_helpful(self._project.name, status, limit)
-        return [
-            results.Credited(record, *counts)
-            for stored, *counts in stored_rows
-            for record in readable([stored])
-        ]
+        counted = [(readable([stored]), counts) for stored, *counts in stored_rows]
+        return [results.Credited(one, *counts) for records, counts in counted for one in records]
 
     def change_mark(self) -> str:
         """A text that is another one after anything was recorded, decided or forgotten: cheap
@@ -412,12 +407,9 @@ class Care(Group):
         before, and are archived by now where they come from, are archived here. `own`: they are the
         owner's, and no stranger's word, as far as who brings them may say so.
         """
+        comes_one_by_one = at_once and isinstance(records, Iterator)
         taken, *_ = check_all(
-            lambda: (
-                records
-                if at_once and isinstance(records, Iterator)
-                else check_items("records", records)
-            ),
+            lambda: records if comes_one_by_one else check_items("records", records),
             dry_run=dry_run,
             by=by,
             may_retire=may_retire,

@@ -161,10 +161,9 @@ def open_store(place: Place, busy_timeout_ms: int | None = None) -> Store:
     if place.path is not None:
         if place.discovered:
             _refuse_unknown(place.path)
-        # only such a one is ever found
-        is_new = (place.discovered or place.path.parent.name == FOLDER_NAME) and not exists(
-            place.path
-        )
+        # only such a one is ever discovered
+        may_be = place.discovered or place.path.parent.name == FOLDER_NAME
+        is_new = may_be and not exists(place.path)
         before = _inode(place.path)
         store = SqliteStore(place.path, busy_timeout_ms=busy_timeout_ms)
         # A file that was written over while others had it open is given a copy's inode.
@@ -281,11 +280,10 @@ class Settings(NamedTuple):
 
         def find(name: str) -> Setting:
             """The first of the layers that says it."""
+            variable = VARIABLES[name]
             layers = (
                 Setting(name, options.get(name), "option", f"--{name}"),
-                Setting(
-                    name, os.environ.get(VARIABLES[name]) or None, "environment", VARIABLES[name]
-                ),
+                Setting(name, os.environ.get(variable) or None, "environment", variable),
                 Setting(name, kept.get(name), "user file", str(file)),
             )
             unset = Setting(name, None, "default", None)
