@@ -14,7 +14,6 @@ from hardwon.records.fields import Tabular
 LessonKind = Literal["way", "cure", "dead end", "rule", "fact", "finding"]
 # What a person said of it; "" where nobody did.
 Verdict = Literal["", "right", "wrong"]
-LESSON_KINDS: Final[tuple[LessonKind, ...]] = ("way", "cure", "dead end", "rule", "fact", "finding")
 _LETTERS: Final = "0123456789abcdefghijklmnopqrstuvwxyz"
 _ID_CHARS: Final = 12
 SHORT_ID_CHARS: Final = 5

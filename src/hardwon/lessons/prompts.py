@@ -14,11 +14,11 @@ import unicodedata
 from collections.abc import Sequence
 from contextlib import suppress
 from itertools import islice
-from typing import Any, Final, NoReturn
+from typing import Final
 
 from hardwon import limits
 from hardwon.errors import InvalidInputError
-from hardwon.records.fields import check_that
+from hardwon.records.fields import check_that, parse_json
 from hardwon.records.kinds import Episode
 
 # Both messages of one question together, about 4,000 tokens: with the reply it fits the smallest
@@ -171,23 +171,10 @@ def _parse_reply(reply: str) -> object:
     text = reply.strip()
     fenced = _FENCED.fullmatch(text)
     try:
-        return json.loads(
-            fenced[1] if fenced else text, object_pairs_hook=_object, parse_constant=_no_constant
-        )
+        return parse_json(fenced[1] if fenced else text)
     except (ValueError, RecursionError) as error:
         why = "too deeply nested" if isinstance(error, RecursionError) else str(error)
         raise InvalidInputError.one("reply", reply, f"{_RULES_SHAPE}; {why}") from None
-
-
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    fields = dict(pairs)
-    if len(fields) < len(pairs):
-        raise ValueError("a key is there twice")
-    return fields
-
-
-def _no_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is not JSON")
 
 
 def _check_rule(field: str, item: object, *, several: bool = False) -> str:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Annotated, Any, Final, Self, TypeVar, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Final, NoReturn, Self, TypeVar, get_args
 
 from pydantic import (
     AfterValidator,
@@ -194,6 +194,24 @@ def read_json(text: str | bytes, otherwise: Any = None) -> Any:
         return json.loads(text)
     except (ValueError, RecursionError):
         return otherwise
+
+
+def parse_json(text: str | bytes) -> Any:
+    """What a text says as JSON. ValueError, or RecursionError, where it is none, or where a key stands
+    in an object twice.
+    """
+    return json.loads(text, object_pairs_hook=_make_object, parse_constant=_refuse_constant)
+
+
+def _make_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    fields = dict(pairs)
+    if len(fields) < len(pairs):
+        raise ValueError("a key is there twice")
+    return fields
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not JSON")
 
 
 def check_json(value: object) -> object:

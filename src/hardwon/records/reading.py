@@ -4,13 +4,12 @@ follows from what the record says, so that the same record is kept once whicheve
 I/O.
 """
 
-import json
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any, Final, NoReturn
+from typing import Any, Final
 
 from hardwon.errors import InvalidInputError, Problem
-from hardwon.records.fields import ABSENT, check_inside, check_that
+from hardwon.records.fields import ABSENT, check_inside, check_that, parse_json
 from hardwon.records.kinds import (
     MODEL_OF_KIND,
     TRAVELLING,
@@ -72,23 +71,11 @@ def is_record(data: object) -> bool:
 
 def parse_record(json_text: str | bytes, *, strict: bool = False) -> AnyRecord:
     """A record from one JSON object, as `read_record` does."""
-    refuse = _refuse_constant
     try:
-        data = json.loads(json_text, object_pairs_hook=_make_object, parse_constant=refuse)
+        data = parse_json(json_text)
     except (ValueError, RecursionError) as error:
         raise InvalidInputError.one("record", json_text, f"one JSON object ({error})") from None
     return read_record(data, strict=strict)
-
-
-def _make_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    fields = dict(pairs)
-    if len(fields) < len(pairs):
-        raise ValueError("a key is there twice")
-    return fields
-
-
-def _refuse_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is not JSON")
 
 
 def read_record(data: object, *, strict: bool = False) -> AnyRecord:

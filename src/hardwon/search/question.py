@@ -44,12 +44,6 @@ def _words_in(text: str) -> frozenset[str]:
     return frozenset(index_text(text).partition("\n")[0].split())
 
 
-@lru_cache(maxsize=1_024)  # likewise what was done at them, and what came of it
-def terms_in(text: str) -> frozenset[str]:
-    """All of its terms, the forms of its words among them."""
-    return frozenset(index_text(text).split())
-
-
 class Question:
     """The words of a question, and what each is worth: the fewer texts have it, the more."""
 
