@@ -29,7 +29,6 @@ from hardwon.records.fields import (
     check_share,
     check_text,
     check_that,
-    check_time,
     check_whole_number,
     from_us,
     parse_id,
@@ -91,10 +90,7 @@ class Asking(Group):
         """The record of that `record_id` as it stands now, or as it stood then; None where there
         is, or was, no such record.
         """
-        wanted, then = check_all(
-            lambda: parse_id(record_id),
-            lambda: None if as_of is None else check_time("as_of", as_of),
-        )
+        wanted, then = check_all(lambda: parse_id(record_id), as_of=as_of)
         stored = self._project.store.get(self._project.name, wanted)
         if stored and then:
             stored = PastView(self._project, then).record(stored)
@@ -149,7 +145,7 @@ class Asking(Group):
             lambda: check_text("query", query),
             lambda: check_whole_number("k", k, 1, limits.SHOWN_MAX),
             lambda: Filters.of(project.name, {**filters}) if filters else no_filters(),
-            lambda: as_of if as_of is None else check_time("as_of", as_of),
+            as_of=as_of,
         )
         project.listener.before_read()
         if at is not None:

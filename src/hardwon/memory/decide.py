@@ -19,7 +19,6 @@ from hardwon.outside.locations import check_path
 from hardwon.records.fields import (
     ABSENT,
     check_all,
-    check_flag,
     check_items,
     check_signer,
     check_that,
@@ -51,11 +50,8 @@ class Deciding(Group):
         that were credited; ids of no record are left out.
         """
         ids_or_id = getattr(context_or_ids, "ids", context_or_ids)
-        listed, *_ = check_all(
-            lambda: _check_ids("context_or_ids", ids_or_id),
-            lambda: check_flag("outcome", outcome),
-            by=by,
-        )
+        read_ids = partial(_check_ids, "context_or_ids", ids_or_id)
+        listed, *_ = check_all(read_ids, outcome=outcome, by=by)
         ids = list(dict.fromkeys(filter(None, listed.values())))
         project = self._project
 

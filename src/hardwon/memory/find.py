@@ -7,6 +7,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from datetime import datetime
+from functools import partial
 from typing import Final
 
 from hardwon.errors import DamagedError
@@ -142,10 +143,8 @@ class Finder:
             if vector is not None or keys or best:
                 self._add_others(candidates, vector, keys, best, filters)
         if then:
-            seen = (
-                then.look_back(candidate, asked.status, asked.author)
-                for candidate in candidates.values()
-            )
+            look_back = partial(then.look_back, status=asked.status, author=asked.author)
+            seen = map(look_back, candidates.values())
             candidates = {candidate.id: candidate for candidate in seen if candidate}
         if span:
             for candidate in candidates.values():
@@ -166,9 +165,8 @@ class Finder:
         in their sessions.
         """
         if vector is not None:
-            for candidate, cosine in self._store.nearest(
-                self._project, vector, filters, CANDIDATES
-            ):
+            near = self._store.nearest(self._project, vector, filters, CANDIDATES)
+            for candidate, cosine in near:
                 candidates.setdefault(candidate.id, candidate).vector = cosine
         for candidate in self._store.by_key(self._project, keys, filters, CANDIDATES, ranked=True):
             candidates.setdefault(candidate.id, candidate).exact = True

@@ -141,14 +141,6 @@ class Pattern(Rated):
         return get_confidence(self.success_count + self.failure_count)
 
 
-def name_issue(kind: PatternKind, issue_type: str, model: str | None, signature: str) -> str:
-    """A pattern, for people."""
-    where = f" on {model}" if model else ""
-    if kind == "exact":
-        return f"{issue_type}{where} [{signature}]"
-    return f"{issue_type}{where or ' on any model'}"
-
-
 @dataclass(frozen=True)
 class ModelInsights(Tabular):
     """What is known of a model. `success_rate` is the plain share of attempts that were applied and
@@ -164,6 +156,11 @@ class ModelInsights(Tabular):
     effective_fixes: tuple[Strategy, ...]
     performance_notes: tuple[str, ...]
     last_updated: datetime | None
+
+
+def _count_surplus(ranked: RankedStrategy) -> float:
+    """How many more of its attempts were verified than were not; below 0 where fewer were."""
+    return 2 * ranked.share.verified - ranked.share.attempts
 
 
 class FixReading(RuleReading):
@@ -259,13 +256,9 @@ class FixReading(RuleReading):
 
     def failed_strategies(self, issue_type: str, usual_p: float, limit: int) -> list[Strategy]:
         """What failed more often than it succeeded, what failed most first."""
-        ranked = [
-            one
-            for one in self._rank("type", issue_type, usual_p)
-            if one.share.attempts > 2 * one.share.verified
-        ]
-        ranked.sort(key=lambda one: 2 * one.share.verified - one.share.attempts)
-        return self._word(ranked, limit)
+        ranked = self._rank("type", issue_type, usual_p)
+        ranked.sort(key=_count_surplus)
+        return self._word((one for one in ranked if _count_surplus(one) < 0), limit)
 
     def _rank(
         self, scope: str, key: str, usual_p: float, issue_type: str | None = None
@@ -374,8 +367,10 @@ class FixReading(RuleReading):
         signature = document_signature(fix)  # that of the tables, whatever they were found by
         of_type = issue.issue_type if kind == "model" else None
         best = self.strategies(scope, key, odds.p_success, 1, issue_type=of_type, successful=True)
+        where = f" on {model}" if model else ""
+        where = f"{where} [{signature}]" if kind == "exact" else where or " on any model"
         return Pattern(
-            name=name_issue(kind, issue.issue_type, model, signature),
+            name=f"{issue.issue_type}{where}",
             kind=kind,
             issue_type=issue.issue_type,
             model=model,

@@ -139,8 +139,8 @@ def _say_strategy(
     choice: Choice, strategy: Strategy, issue: Issue, sort: str, *, alone: bool
 ) -> Draft:
     """Commands are data: they are shown, and run by nobody here."""
-    done = " && ".join(strategy.fix_commands) or strategy.analysis
-    done = drop_mark_of_command(clean_line(done, limits.LESSON_CHARS_MAX, begins_line=False))
+    done = clean_line(strategy.action, limits.LESSON_CHARS_MAX, begins_line=False)
+    done = drop_mark_of_command(done)
     who = name_sources(strategy.sources, strategy.vouched, alone=alone)
     failed = strategy.attempts - strategy.verified
     if sort == NOT_AGAIN:

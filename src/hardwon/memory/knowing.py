@@ -63,13 +63,8 @@ class KnowingLessons(Group):
         project = self._project
         finder = lessons.LessonFinder(project)
         lesson = finder.find_lesson(lesson_id)
-        decision = project.decision(
-            verdict,
-            by,
-            target=lesson.id,
-            text=f"{lesson.situation} -> {lesson.action}",
-            reason=reason or "",
-        )
+        what = {"target": lesson.id, "text": f"{lesson.situation} -> {lesson.action}"}
+        decision = project.decision(verdict, by, **what, reason=reason or "")
 
         def work(change: Change) -> None:
             key = verdict_key(lesson.id)

@@ -130,11 +130,7 @@ class RuleFinder:
 
 def _lay_down(times: Sequence[TeachingRow]) -> LaidDown:
     """A rule as it was laid down last, by what laid it down, the newest first."""
-    return LaidDown(
-        make_rule_id(times[0].teaching.rule),
-        read_rule(times[0].teaching.rule),
-        times[0].at_us,
-        times[0].author,
-        any(row.teaching.by_person for row in times),
-        tuple(row.record_id for row in times),
-    )
+    last, ids = times[0], tuple(row.record_id for row in times)
+    rule, by_person = last.teaching.rule, any(row.teaching.by_person for row in times)
+    rule_id = make_rule_id(rule)
+    return LaidDown(rule_id, read_rule(rule), last.at_us, last.author, by_person, ids)

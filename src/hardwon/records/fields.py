@@ -430,7 +430,8 @@ _CALLED: Final[dict[str, Callable[[str, Any], Any]]] = {
     "limit": lambda _, value: check_limit(value),
     "by": check_signer,
     **dict.fromkeys(("dry_run", "strict", "explain", "by_run", "unverified"), check_flag),
-    **dict.fromkeys(("trust", "may_retire"), check_flag),
+    **dict.fromkeys(("trust", "may_retire", "outcome"), check_flag),
+    "as_of": lambda name, value: None if value is None else check_time(name, value),
 }
 
 
