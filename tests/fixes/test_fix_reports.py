@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 import tempfile
-from collections.abc import Iterator
 from datetime import UTC, date, timedelta
 from pathlib import Path
 from typing import Any
@@ -14,21 +13,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cases import examples
-from clocks import START, Clock
+from clocks import START
 from hardwon import Fix, Memory, limits
 from hardwon.errors import InvalidInputError
 from hardwon.fixes.reports import FixDay, days_between, issue_trends
 from logs import fixes
 from strategies import at
 
+pytestmark = pytest.mark.clocked
+
 NOW = at(0) + timedelta(days=4, hours=3)
 TODAY = NOW.astimezone(UTC).date()
-
-
-@pytest.fixture
-def memory(tmp_path: Path, clock: Clock) -> Iterator[Memory]:
-    with Memory(tmp_path / "brain", clock=clock, consolidate_every=0) as opened:
-        yield opened
 
 
 def counted(found: list[Fix]) -> tuple[int, int, int]:

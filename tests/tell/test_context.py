@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -19,11 +19,7 @@ from hardwon.search.question import ALIKE_FROM, Question
 from hardwon.text.terms import query_terms
 from hardwon.text.tokens import count_tokens
 
-
-@pytest.fixture
-def memory(tmp_path: Path, clock: Clock) -> Iterator[Memory]:
-    with Memory(tmp_path / "brain", clock=clock, consolidate_every=0) as opened:
-        yield opened
+pytestmark = pytest.mark.clocked
 
 
 def said(memory: Memory, query: str | None = None, **asked: Any) -> list[str]:
@@ -914,3 +910,42 @@ def test_few_words_are_not_this_error_where_another_command_showed_them(memory: 
         lines = said(memory, asked)
         assert [line for line in lines if "went away by: alembic upgrade head" in line], asked
         assert all(line.startswith(begins) for line in lines if "went away" in line), asked
+
+
+SHIP = "ship the shop"
+SHIPPED = [
+    {"action": "make ship", "observation": "STAGING_HOST is not set", "ok": False},
+    {"action": "export STAGING_HOST=web1", "observation": "", "ok": True},
+    {"action": "make ship", "observation": "shipped", "ok": True},
+]
+SHIP_FAST = [{"action": "make ship --fast", "observation": "KeyError: 'fast'", "ok": False}]
+
+
+def read_id(memory: Memory, asked: str, words: str) -> str:
+    """The id at the end of the line that has these words."""
+    (line,) = [line for line in str(memory.context(asked)).splitlines() if words in line]
+    match = re.search(r"; (\w{5})\]$", line)
+    assert match, line
+    return match[1]
+
+
+def test_why_names_the_runs_behind_a_way_a_failed_attempt_and_a_cure(memory: Memory) -> None:
+    solved = memory.record_trajectory(SHIP, SHIPPED, 1.0)
+    lost = memory.record_trajectory(SHIP, SHIP_FAST, 0.0)
+    way = memory.why(read_id(memory, SHIP, "this task -> one after"))
+    assert (way.lesson.kind, way.lesson.situation) == ("way", SHIP)
+    assert [row.record_id for row in way.runs] == [solved.id]
+    failed = memory.why(read_id(memory, SHIP, "FAILED"))
+    assert (failed.lesson.kind, failed.lesson.action) == ("dead end", "make ship --fast")
+    assert [row.record_id for row in failed.runs] == [lost.id]
+    cure = memory.why(read_id(memory, "STAGING_HOST is not set", "went away by"))
+    assert (cure.lesson.kind, cure.lesson.action) == ("cure", "export STAGING_HOST=web1")
+
+
+def test_what_is_called_wrong_is_never_told_again_and_right_takes_it_back(memory: Memory) -> None:
+    memory.record_trajectory(SHIP, SHIPPED, 1.0)
+    lesson_id = read_id(memory, SHIP, "this task -> one after")
+    memory.wrong(lesson_id, reason="the host is set by the deployment now")
+    assert "this task -> one after" not in str(memory.context(SHIP))
+    memory.right(lesson_id)
+    assert "this task -> one after" in str(memory.context(SHIP))

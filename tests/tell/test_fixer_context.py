@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from clocks import Clock
 from hardwon import Memory
 
+pytestmark = pytest.mark.clocked
+
 ISSUE = {"model": "qwen", "issue_type": "TIMEOUT", "test_prompt": "Say hi"}
-
-
-@pytest.fixture
-def memory(tmp_path: Path, clock: Clock) -> Iterator[Memory]:
-    with Memory(tmp_path / "brain", clock=clock, consolidate_every=0) as opened:
-        yield opened
 
 
 def words(text: str) -> int:

@@ -6,14 +6,12 @@ import math
 import random
 import re
 import textwrap
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import strategies as st
 
-from clocks import Clock
 from engines import ENGINES, Places, holds_in_every_engine, memories, wrong_with
 from hardwon import (
     Experience,
@@ -36,13 +34,7 @@ from hardwon.text.tokens import count_tokens
 from logs import fixes
 from strategies import records as any_records
 
-pytestmark = pytest.mark.engines(*ENGINES)
-
-
-@pytest.fixture
-def memory(place: Places, clock: Clock) -> Iterator[Memory]:
-    with Memory(place("brain"), clock=clock, consolidate_every=0) as opened:
-        yield opened
+pytestmark = [pytest.mark.engines(*ENGINES), pytest.mark.clocked]
 
 
 def words(text: str) -> int:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Callable
 from datetime import datetime
+from importlib import import_module
 from itertools import combinations
+from pathlib import Path
+from types import ModuleType
 
 import pytest
 from hypothesis import given, settings
@@ -15,6 +19,7 @@ from cases import each, examples
 from failures_corpus import ALIKE, FAILED, FINE
 from hardwon import limits
 from hardwon.errors import InvalidInputError
+from hardwon.text import failures
 from hardwon.text.failures import (
     REPORTS,
     complains,
@@ -26,6 +31,8 @@ from hardwon.text.failures import (
     shows_error,
     shows_failure,
 )
+from hardwon.text.tables import Patterns
+from hardwon.trust import redact
 
 REPORTED = [(name, report) for name, group in ALIKE.items() for report in group]
 
@@ -317,3 +324,20 @@ def test_only_the_ends_of_a_long_text_are_looked_at_and_long_values_are_not_kept
     assert not shows_error(f"{filling}{error}\n{filling}")
     assert len(error_core("ValueError: " + "very " * 1_000)) <= 300
     assert error_core(f"ValueError: bad value '{'x' * 900}'") == "valueerror: bad value <q>"
+
+
+@each("module", [failures, redact])
+def test_every_entry_is_used_and_every_one_used_is_there(module: ModuleType) -> None:
+    path = Path(str(module.__file__))
+    asked: dict[str, set[str]] = {"RE": set(), "WORDS": set()}
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+            asked.get(node.value.id, set()).add(node.attr)
+    tables = import_module(f"{module.__name__}_tables")
+    inside = set(re.findall(r"\{\{(\w+)\}\}", Path(str(tables.__file__)).read_text()))
+    any_of = getattr(tables, "ANY_OF", {})
+    assert asked["WORDS"] == getattr(tables, "WORDS", {}).keys()
+    assert asked["RE"] <= tables.PATTERNS.keys()
+    assert tables.PATTERNS.keys() | any_of.keys() == (asked["RE"] | inside)
+    patterns = Patterns(tables.PATTERNS, any_of)
+    assert all(isinstance(getattr(patterns, name), re.Pattern) for name in tables.PATTERNS)
