@@ -82,9 +82,18 @@ STAYS: Final = {
     "text/lines ": "the grammar of a shell, and what starts another program",
     "text/outcomes HEADER": "the line that we write before an output",
     "text/outcomes _": "how a note in words turned out, where nobody says: docs/records.md",
+    "text/programs ": "what common programs do, where no exit code tells: tests/runs",
+    **dict.fromkeys(
+        (f"text/programs {name}" for name in ("_DESTROYING", "_DELETING", "_ABOUT", "_FORCING")),
+        "nothing that takes something away is offered unasked: tests/tell/test_context.py",
+    ),
     "text/sentences ": "what keeps a fact from standing alone: docs/records.md",
     "text/terms ": "search, in every form of a word and without blanks: docs/recall.md",
     "text/tokens ": "tokens within a tenth: tests/text/test_tokens_real.py",
+    "runs/account ": "the names that a look showed, the attempt that a run stands for: --contexts",
+    "runs/lasting _SCRATCH": "what a run wrote to find something out did not last: tests/runs",
+    "runs/read _NAME": "a check that a run wrote itself proves nothing: tests/runs",
+    "runs/steps ": "calls of tools, queries and code: tests/runs",
 }
 
 

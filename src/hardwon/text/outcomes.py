@@ -7,9 +7,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from hardwon import limits
-from hardwon.text.clean import clean_line
-from hardwon.text.failures import read_failure, shows_error
+from hardwon.text.failures import shows_error
 
 # How an observation begins that we wrote ourselves.
 HEADER: Final = re.compile(
@@ -63,12 +61,6 @@ def reported_failure(observation: str) -> str:
     # what was killed had its say on something else
     tells = shows_error(output) if header["signal"] else output.strip()
     return output if tells else header.group().rstrip("\n")
-
-
-def describe_failure(observation: str) -> str:
-    """What failed, in one line of its own words; of what says nothing else, how the command ended."""
-    failure = read_failure(strip_ending(observation))
-    return clean_line(failure.words if failure else observation, limits.LESSON_CHARS_MAX)
 
 
 def guess_outcome(text: str) -> str:

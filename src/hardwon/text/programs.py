@@ -73,15 +73,16 @@ _DESTROYING_WORDS: Final = _REMOVING | frozenset(
     """.split()
 )
 _FORCING: Final = frozenset("--hard --force -f -D".split())
-# The same in SQL and in code.
+# The same in a script that is written, in SQL and in code.
 _DELETING: Final = re.compile(
-    r"\b(?i:drop (?:table|database|schema|view|index)|delete from|truncate table)\b"
+    r"(?:\A|[\s;|&(`\\])(?:rm|rmdir|unlink|shred|mkfs[.\w]*)\s|\bgit clean\b"
+    r"|\b(?i:drop (?:table|database|schema|view|index)|delete from|truncate table)\b"
     r"|\b(?:shutil\.rmtree|os\.(?:remove|unlink|rmdir))\("
 )
 _ABOUT_DELETING: Final = re.compile(
     r"(?i)\b(?:remov|delet|eras|drop|clear|clean|purg|wip(?:e|ing)|empt(?:y|ied)|prun|uninstall|discard"
-    r"|overwrit|truncat|get rid|stale|locked|rm(?:dir|tree)?\b|exists?\b|(?:no|disk) space|disk full)"
-    r"|\.lock\b"
+    r"|overwrit|get rid|stale|locked|rm(?:dir)?\b|exists?\b|(?:no|disk) space|disk full|kill|stop\b"
+    r"|restart|reset\b)|\.lock\b"
 )
 # More programs by which a line is known to be one of a shell.
 _USUAL: Final = frozenset(
@@ -163,8 +164,8 @@ def deletes_without_order(action: str, asked: str) -> bool:
 
 
 def speaks_of_deleting(text: str) -> bool:
-    """Whether a text speaks of taking something away."""
-    return bool(_ABOUT_DELETING.search(text))
+    """Whether a text takes something away, or speaks of it."""
+    return bool(_DELETING.search(text) or _ABOUT_DELETING.search(text))
 
 
 def checks(command: Command) -> bool:
