@@ -13,7 +13,7 @@ from typing import Any
 
 import apsw
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import warm
@@ -456,7 +456,7 @@ FILES = st.builds(
 )
 
 
-@settings(max_examples=examples(200), suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(200))
 @given(FILES, st.sampled_from([None, 1, 2, 4, "\t"]), st.booleans(), st.sampled_from(list(LAYOUTS)))
 def test_whatever_the_settings_hold_comes_back(
     tmp_path: Path, held: dict[str, Any], indent: Any, ascii_only: bool, agent: str

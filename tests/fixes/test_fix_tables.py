@@ -185,7 +185,7 @@ WHAT = "add add forget archive verify rollback undo cleanup compress compact cre
 STEP = st.tuples(st.sampled_from(WHAT), st.integers(0, 30), fixes)
 
 
-@settings(max_examples=examples(80), deadline=None)
+@settings(max_examples=examples(80))
 @given(st.lists(STEP, min_size=4, max_size=25))
 def test_whatever_happens_tables_say_what_records_say(done: list[tuple[str, int, Fix]]) -> None:
     with (

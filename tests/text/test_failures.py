@@ -261,7 +261,7 @@ _VALUES = st.fixed_dictionaries({
 
 
 @pytest.mark.parametrize("template", TEMPLATES)
-@settings(max_examples=examples(60), deadline=None)
+@settings(max_examples=examples(60))
 @given(one=_VALUES, other=_VALUES)
 def test_what_differs_between_two_runs_does_not_count(
     template: str, one: dict[str, str], other: dict[str, str]
@@ -299,7 +299,7 @@ _TEXTS = st.text() | st.lists(_PIECES, max_size=40).map("".join)
 _SPACE = st.text(" \t\n\r", max_size=6)
 
 
-@settings(max_examples=examples(400), deadline=None)
+@settings(max_examples=examples(400))
 @given(_TEXTS.filter(lambda text: "\r" not in text), _SPACE, _SPACE)
 def test_any_text_has_a_hash_whatever_surrounds_it(text: str, before: str, after: str) -> None:
     expected = failure_hash(text)

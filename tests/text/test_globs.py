@@ -69,7 +69,7 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
-@settings(max_examples=examples(250), deadline=None)
+@settings(max_examples=examples(250))
 @given(patterns.filter(is_usable))
 @example("**")
 @example("d/**")

@@ -75,7 +75,7 @@ def is_harmless(component: str) -> bool:
     )
 
 
-@settings(max_examples=examples(1_000), deadline=None)
+@settings(max_examples=examples(1_000))
 @given(st.lists(hostile, min_size=2, max_size=12, unique=True))
 def test_no_two_values_share_a_name_on_any_file_system(texts: list[str]) -> None:
     for safe in (safe_segment, safe_key):
@@ -161,7 +161,7 @@ standard_packets |= st.sampled_from(ROWS).flatmap(
 )
 
 
-@settings(max_examples=examples(1_000), deadline=None)
+@settings(max_examples=examples(1_000))
 @given(standard_packets)
 def test_what_is_routed_is_what_a_record_has_a_route_for(packet: dict[str, Any]) -> None:
     # where the tool makes no difference to the route
@@ -454,7 +454,7 @@ def agrees(packet: Mapping[str, Any], key: str, value: object) -> bool:
     return own is not None and own == spell(value)
 
 
-@settings(max_examples=examples(600), deadline=None)
+@settings(max_examples=examples(600))
 @given(routed(schemas()), st.sampled_from(["agent_brain", "b[r]*n?/x", "a[!b]"]), st.data())
 def test_globs_match_whatever_was_routed_of_what_agrees(
     given: tuple[Any, list[dict[str, Any]]], root: str, data: st.DataObject
@@ -469,7 +469,7 @@ def test_globs_match_whatever_was_routed_of_what_agrees(
         assert Glob(routes.receive(**intent, unknown="x")).matches(path)
 
 
-@settings(max_examples=examples(600), deadline=None)
+@settings(max_examples=examples(600))
 @given(routed(schemas()), st.data())
 def test_folders_decide_right(given: tuple[Any, list[dict[str, Any]]], data: st.DataObject) -> None:
     routes = router(given[0])
@@ -515,7 +515,7 @@ def test_a_key_that_was_read_off_a_folder_is_found_in_packets() -> None:
     assert router(derived).route({"k": "a"}).folder == "k=a"
 
 
-@settings(max_examples=examples(400), deadline=None)
+@settings(max_examples=examples(400))
 @given(routed(schemas(exact_branches, st.none())))
 @example(({"größe": {"Foo": {"K": {"..": None}}}}, [{"größe": "Foo", "K": ".."}]))
 def test_a_derived_schema_files_packets_in_the_same_folders(given: Any) -> None:

@@ -780,6 +780,4 @@ class TreeMachine(RuleBasedStateMachine):
 
 
 TestTreeMachine = TreeMachine.TestCase
-TestTreeMachine.settings = settings(
-    max_examples=examples(100), stateful_step_count=15, deadline=None
-)
+TestTreeMachine.settings = settings(max_examples=examples(100), stateful_step_count=15)

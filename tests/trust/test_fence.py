@@ -120,7 +120,7 @@ def test_mixtures_of_everything_stay_inside() -> None:
         assert broken_rules(fence_lines(lines, MARK)) == [], lines
 
 
-@settings(max_examples=examples(1_500), deadline=None)
+@settings(max_examples=examples(1_500))
 @given(st.lists(st.text(), max_size=4))
 def test_any_lines_stay_inside(lines: list[str]) -> None:
     assert broken_rules(fence_lines(lines, MARK)) == []
@@ -147,7 +147,7 @@ def test_every_character_of_unicode_stays_inside() -> None:
         assert broken_rules(fenced) == [], hex(start)
 
 
-@settings(max_examples=examples(2_000), deadline=None)
+@settings(max_examples=examples(2_000))
 @given(
     st.one_of(st.text(), st.lists(st.sampled_from(ATTACKS), max_size=3).map("".join)),
     st.integers(-1, 200),

@@ -191,7 +191,7 @@ class LifecycleInPostgres(Lifecycle):
 
 TestLifecycleInPostgres = LifecycleInPostgres.TestCase
 TestLifecycle = Lifecycle.TestCase
-steps = settings(stateful_step_count=30, deadline=None)
+steps = settings(stateful_step_count=30)
 TestLifecycleInPostgres.settings = settings(steps, max_examples=examples(10))
 TestLifecycle.settings = settings(steps, max_examples=examples(40))
 

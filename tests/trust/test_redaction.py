@@ -89,7 +89,7 @@ _TEXTS = st.lists(st.sampled_from([*_PIECES, *_WORDS.split(), " ", "\n"]), max_s
 _BETWEEN = st.sampled_from(["", " ", "\n", ", ", "\t", " | "])
 
 
-@settings(max_examples=examples(400), deadline=None)
+@settings(max_examples=examples(400))
 @given(_TEXTS, _BETWEEN)
 def test_redacting_twice_is_redacting_once(pieces: list[str], between: str) -> None:
     clean, labels = redact(between.join(pieces))
@@ -97,7 +97,7 @@ def test_redacting_twice_is_redacting_once(pieces: list[str], between: str) -> N
     assert list(labels) == sorted(set(labels))
 
 
-@settings(max_examples=examples(200), deadline=None)
+@settings(max_examples=examples(200))
 @given(st.text())
 def test_any_text_comes_back(text: str) -> None:
     clean, labels = redact(text)
