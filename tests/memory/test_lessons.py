@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from hardwon import Memory
-from hardwon.errors import UnknownLessonError
+from hardwon.errors import InvalidInputError, UnknownLessonError
 from hardwon.memory.lessons import LessonFinder, read_shown_failure
 from hardwon.tell.situation import Situation
 
@@ -125,9 +125,9 @@ def test_a_verdict_outlives_rebuild_and_goes_with_a_trusted_merge(place: Places)
 
 def test_what_is_forgotten_teaches_nothing(memory: Memory) -> None:
     record_id = run(memory, ("make test", NO_URL), ("make clean", FINE), ("make test", FINE))
-    (lesson,) = memory.lessons()
+    (lesson,) = memory.lessons("cure")
     memory.forget(record_id)
-    assert memory.lessons() == [] == memory.solutions(NO_URL)
+    assert memory.lessons("cure") == [] == memory.solutions(NO_URL)
     with pytest.raises(UnknownLessonError, match="no lesson has an id that begins with"):
         memory.why(lesson.short_id)
 
@@ -150,3 +150,26 @@ def test_what_is_done_in_every_run_is_no_cure(memory: Memory) -> None:
     run(memory, failed, ("docker start redis", FINE), fetch, ("make serve", FINE))
     best = memory.solutions(refused)[0]
     assert best.action == "docker start redis"
+
+
+def test_lessons_are_listed_by_kind_and_by_words(memory: Memory) -> None:
+    run(memory, ("make test", NO_URL), ("export DATABASE_URL=x", FINE), ("make test", FINE))
+    steps = [{"action": "make ship", "observation": "exit code 0 after 1.0 s", "reward": 1.0}]
+    memory.record_trajectory("bring it to the harbour", steps, 1.0)
+    failed = [
+        {"action": "make sail", "observation": "exit code 2 after 1.0 s\nno wind", "ok": False}
+    ]
+    memory.record_trajectory("cross the ocean", failed, 0.0)
+    rule = memory.record_fact("Always use uv, never pip", "decision")
+    kinds = {lesson.kind for lesson in memory.lessons()}
+    assert kinds >= {"cure", "way", "dead end"}, rule
+    (way,) = memory.lessons("way", about="harbour")
+    assert (way.action, way.helped) == ("make ship", 1)
+    (lost,) = memory.lessons("dead end", "ocean")
+    assert lost.action == "make sail"
+    memory.wrong(lost.id)
+    assert memory.lessons(about="ocean") == []
+    (cure,) = memory.lessons(about=NO_URL)
+    assert cure == memory.lessons("cure")[0]
+    with pytest.raises(InvalidInputError, match="kind: 'cures' is not allowed"):
+        memory.lessons("cures")  # type: ignore[arg-type]

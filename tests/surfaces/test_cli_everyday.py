@@ -459,3 +459,21 @@ def test_a_table_fits_where_it_is_drawn(monkeypatch: pytest.MonkeyPatch) -> None
     assert wide[1].endswith("2026-01-02 03:04  yes")
     assert "one, two" in wide[2]
     assert "Nothing." in draw_table([], ("name",), "Nothing.")
+
+
+def test_lessons_are_corrected_in_an_editor(monkeypatch: pytest.MonkeyPatch) -> None:
+    with Memory("brain") as memory:
+        failed = {"action": "make", "observation": "KeyError: 'REGION'", "ok": False}
+        memory.record_trajectory("build", [failed, step("make clean"), step("make")])
+    monkeypatch.setenv("EDITOR", "sed -i s/^keep/maybe/")
+    refused = at_once("lessons", "edit")
+    assert "verdict: 'maybe' is not allowed" in refused.stderr
+    monkeypatch.setenv("EDITOR", "sed -i s/^keep/wrong/")
+    assert "wrong: KeyError: 'REGION' -> make clean" in at_once("lessons", "edit").stdout
+    assert answered("lessons", "KeyError: 'REGION'") == []
+    monkeypatch.setenv("EDITOR", "true")
+    assert at_once("lessons", "edit").stdout.strip() == "Nothing was changed."
+
+
+def step(action: str) -> dict[str, Any]:
+    return {"action": action, "ok": True}

@@ -35,7 +35,7 @@ def learn(memory: Memory, failure: str, cure: str) -> str:
         {"action": "pytest -x", "observation": "12 passed in 3 s", "ok": True},
     ]
     memory.record_trajectory("make the tests pass", steps, 1.0)
-    (lesson,) = memory.lessons(failure)
+    (lesson,) = memory.lessons(about=failure)
     return lesson.id
 
 
@@ -65,9 +65,9 @@ def test_a_lesson_is_called_false_and_that_is_taken_back(running: Served) -> Non
     denied = judge(browser, "wrong", lesson)
     assert "Never told again: " in denied.text
     assert "It is true after all" in denied.text
-    assert running.memory.lessons(LOCKED) == []
+    assert running.memory.lessons(about=LOCKED) == []
     assert "True: " in judge(browser, "right", lesson).text
-    assert [known.verdict for known in running.memory.lessons(LOCKED)] == ["right"]
+    assert [known.verdict for known in running.memory.lessons(about=LOCKED)] == ["right"]
     assert judge(browser, "maybe", lesson).status_code == 422
     assert judge(browser, "wrong", "zzzzz").status_code == 404
 
@@ -84,7 +84,7 @@ def test_who_may_only_read_sees_lessons_and_judges_none(running: Served) -> None
     assert 'name="verdict" value="wrong"' in browser.get("lessons")
     forged = browser.post(LESSONS, csrf="another", verdict="wrong", id=lesson)
     assert forged.status_code == 403
-    assert [known.verdict for known in running.memory.lessons(LOCKED)] == [""]
+    assert [known.verdict for known in running.memory.lessons(about=LOCKED)] == [""]
 
 
 def test_the_lab_shows_the_very_text_and_where_each_line_comes_from(running: Served) -> None:

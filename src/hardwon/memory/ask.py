@@ -116,9 +116,7 @@ class Asking(Group):
     def browse(
         self, limit: int | None = None, **filters: Unpack[FilterKeywords]
     ) -> Iterator[AnyRecord]:
-        """Records that pass all filters, newest first; without a `limit` all of them. Nothing stays
-        locked between two of them.
-        """
+        """Records that pass all filters, newest first; without a `limit` all of them."""
         _, asked = check_all(
             lambda: limit is None or check_whole_number("limit", limit, 0, sys.maxsize),
             lambda: Filters.of(self._project.name, {**filters}),
@@ -335,7 +333,7 @@ class Learned(Group):
         check_all(error=error, limit=limit, action=action, task=task)
         finder = solutions.SolutionFinder(self._project)
         if error is None:
-            return [lesson for lesson in finder.list_lessons(limit) if lesson.kind == "cure"]
+            return finder.list_lessons(limit, "cure")
         failure = lessons.read_shown_failure(error, action or "")
         situation = Situation(task or "", action or "", failure)
         with self._project.store.together(self._project.name):

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 from hardwon.lessons.keys import verdict_key
-from hardwon.lessons.lesson import Lesson
+from hardwon.lessons.lesson import Lesson, LessonKind
 from hardwon.memory.later import lessons
 from hardwon.memory.project import Change, Group
-from hardwon.records.fields import Tabular, check_all, check_text
+from hardwon.records.fields import Tabular, check_all, check_choice, check_text
 from hardwon.records.kinds import Decision
 from hardwon.store.query import TeachingRow, record_of
 
@@ -25,16 +25,22 @@ class WhyLesson(Tabular):
 class KnowingLessons(Group):
     """What runs taught, with what people say of it."""
 
-    def lessons(self, about: str | None = None, limit: int = 20) -> list[Lesson]:
-        """What is known here, newest first; `about` a failure, in the words of its output: what is
-        known of that failure, the likeliest first. Nothing where nothing is.
+    def lessons(
+        self, kind: LessonKind | None = None, about: str | None = None, limit: int = 20
+    ) -> list[Lesson]:
+        """What is known here, newest first, of one `kind` or of all: ways that solved a task, cures of
+        failures, dead ends, rules. `about` a failure, in the words of its output: what is known to
+        cure it, the likeliest first; about anything else: what has these words. Nothing where nothing is.
         """
-        check_all(about=about, limit=limit)
+        check_all(
+            lambda: check_choice("kind", kind, get_args(LessonKind)), about=about, limit=limit
+        )
         finder = lessons.LessonFinder(self._project)
-        if about is None:
-            return finder.list_lessons(limit)
-        failure = lessons.read_shown_failure(about)
-        return finder.find_cures(failure.exact)[:limit] if failure else []
+        failure = lessons.read_shown_failure(about) if about else None
+        with self._project.store.together(self._project.name):
+            if failure and failure.tells and kind in (None, "cure"):
+                return finder.find_cures(failure.exact)[:limit]
+            return finder.list_lessons(limit, kind, about or "")
 
     def why(self, lesson_id: str) -> WhyLesson:
         """The lesson whose id begins with `lesson_id`, with the runs behind it. `UnknownLessonError`

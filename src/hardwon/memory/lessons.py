@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import replace
 from functools import cache, cached_property, partial
 from typing import Final
@@ -10,7 +10,7 @@ from typing import Final
 from hardwon.errors import UnknownLessonError
 from hardwon.lessons.cures import Cure, Evidence, weigh_cures
 from hardwon.lessons.keys import VERDICTS, attempt_key, key_of_task, session_key, verdict_key
-from hardwon.lessons.lesson import Lesson, Verdict, make_lesson_id
+from hardwon.lessons.lesson import Lesson, LessonKind, Verdict, make_lesson_id
 from hardwon.lessons.teaching import (
     ANY_RUN,
     Met,
@@ -26,12 +26,13 @@ from hardwon.lessons.transfer import carry_cures
 from hardwon.memory.laid_down import RuleFinder
 from hardwon.memory.project import Project
 from hardwon.memory.tallies import keep_kind
-from hardwon.records.fields import from_us
+from hardwon.records.fields import from_us, to_us
 from hardwon.records.kinds import VOUCHED_STATUSES, AnyRecord, Decision, Trajectory
 from hardwon.runs.read import read_run
 from hardwon.runs.shapes import Run, Step
 from hardwon.runs.steps import key_of_action, sort_of_action
 from hardwon.search.likeness import find_terms, likeness
+from hardwon.search.question import Question
 from hardwon.search.terms import Filters
 from hardwon.store.query import TeachingRow
 from hardwon.tell.ahead import Ahead, list_sorts, rank_failures, say_ahead
@@ -198,18 +199,50 @@ class LessonFinder:
         ids = list(lesson.evidence[:_SHOWN_RUNS_MAX])
         return self._store.teachings_by_id(self._project.name, ids)
 
-    def list_lessons(self, limit: int) -> list[Lesson]:
-        """What the newest runs taught and what was laid down: each lesson once, newest first."""
-        lessons = {rule.id: rule for rule in self.rules.list_rules()}
-        count = len(lessons)
-        for row in self._store.teachings(self._project.name, [ANY_RUN], _TIMES_READ_MAX):
-            for lesson in self._read_lessons(row.teaching):
-                if lesson.helped and lesson.verdict != "wrong":
-                    lessons.setdefault(lesson.id, lesson)
-            if len(lessons) - count >= limit:
+    def list_lessons(
+        self, limit: int, kind: LessonKind | None = None, about: str = ""
+    ) -> list[Lesson]:
+        """What runs taught and what was laid down, each lesson once, the newest first; `about` some
+        words: those that have half of them or more, the likest first.
+        """
+        terms = find_terms(about)
+        counted = self._store.frequencies(self._project.name, list(terms))
+        question = Question(terms, counted.having, counted.texts)
+        listed: dict[str, tuple[float, Lesson]] = {}
+        for lesson in self._read_newest(terms):
+            own = find_terms(f"{lesson.situation}\n{lesson.action}")
+            share = question.share(own) if about else 1.0
+            if share >= ALIKE_FROM and kind in (None, lesson.kind):
+                listed.setdefault(lesson.id, (round(share, 2), lesson))
+            if len(listed) >= limit and not about:
                 break
-        newest = sorted(lessons.values(), key=lambda lesson: lesson.last, reverse=True)
-        return newest[:limit]
+        lessons = sorted(listed.values(), key=lambda pair: (-pair[0], -to_us(pair[1].last)))
+        return [lesson for _, lesson in lessons[:limit]]
+
+    def _read_newest(self, terms: Set[str]) -> Iterator[Lesson]:
+        """The lessons of the newest runs, or of those that are found by some terms, that say something
+        and that nobody called wrong.
+        """
+        yield from self.rules.list_rules()
+        project, tasks = self._project.name, set[str]()
+        if terms:
+            hits = self._store.search(project, list(terms), Filters(), _TIMES_READ_MAX)
+            rows = self._store.teachings_by_id(project, [hit.id for hit, _ in hits])
+        else:
+            rows = self._store.teachings(project, [ANY_RUN], _TIMES_READ_MAX)
+        for row in rows:
+            lessons = list(self._read_lessons(row.teaching))
+            cured = {lesson.situation for lesson in lessons if lesson.helped}
+            if row.teaching.task not in tasks:
+                tasks.add(row.teaching.task)
+                lessons += self._read_task_lessons(row.teaching)
+            for lesson in without_wrong(lessons):
+                if lesson.kind == "dead end":
+                    says_more = lesson.situation not in cured
+                else:
+                    says_more = same_action(lesson.action) != same_action(lesson.situation)
+                if says_more and (lesson.helped or lesson.kind in ("rule", "dead end")):
+                    yield lesson
 
     def _read_lessons(self, teaching: Teaching) -> Iterator[Lesson]:
         """The lessons that a run was evidence of, each with all the evidence there is; the rule that a

@@ -201,8 +201,8 @@ def _draft_skills(project: Project) -> Iterator[tuple[str, str, str, list[_Item]
     known, most = project.knowledge, _SKILL_LINES_MAX
     finder = LessonFinder(project)
     solved = []
-    for lesson in finder.list_lessons(most):
-        if lesson.kind == "cure" and lesson.helped * 2 > lesson.tried:
+    for lesson in finder.list_lessons(most, "cure"):
+        if lesson.helped * 2 > lesson.tried:
             counts = f"(helped {lesson.helped} of {lesson.tried})"
             line = f"{lesson.situation} -> {lesson.action} {counts}"
             # somebody, or a test, confirmed one of the runs that taught it

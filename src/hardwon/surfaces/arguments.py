@@ -21,6 +21,7 @@ from pydantic.fields import FieldInfo
 
 from hardwon import limits
 from hardwon.errors import InvalidInputError
+from hardwon.lessons.lesson import LessonKind
 from hardwon.memory.care import Per
 from hardwon.records import kinds
 from hardwon.records.fields import (
@@ -237,7 +238,10 @@ def _field(shape: Any, description: str, example: Any = None, **bounds: Any) -> 
 
 
 _FIELDS: Final[Mapping[str, tuple[Any, FieldInfo]]] = {
-    "about": _field(Text, "A failure, in the words of its output.", "KeyError: 'id'"),
+    "about": _field(
+        Text, "A failure, in the words of its output, or some words.", "KeyError: 'id'"
+    ),
+    "lessons.kind": _field(LessonKind, "Of one kind alone."),
     "action": _field(Text, "The very command or change.", "pip install foo"),
     "as_of": _field(Time, "As it was believed then: a time with a zone.", _A_DAY),
     "budget_tokens": _field(

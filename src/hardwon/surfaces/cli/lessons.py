@@ -3,38 +3,54 @@
 from functools import partial
 from typing import Annotated
 
-from hardwon.lessons.lesson import Lesson
+import click
+
+from hardwon.lessons.lesson import Lesson, LessonKind
 from hardwon.memory.knowing import WhyLesson
-from hardwon.records.fields import from_us
+from hardwon.records.fields import check_choice, from_us
 from hardwon.surfaces.cli import base as cli
 from hardwon.surfaces.cli import views
 
 app = cli.make_app()
 
 LessonId = Annotated[str, cli.arg("The lesson's id, or its beginning.", "ID")]
+_EDIT = "edit"
+_KEEP = "keep"
+_HEADING = """\
+# What was learned here. Put `right` or `wrong` in the place of `keep`, save and close.
+# Lines that you leave alone or take away change nothing."""
 Because = Annotated[cli.Text, cli.opt("Why.")]
 
 
 @cli.command(app, "lessons")
 def lessons(
-    about: cli.Text = cli.arg("A failure, in the words of its output.", default=None),
+    about: cli.Text = cli.arg(
+        "A failure, in the words of its output, or some words.", default=None
+    ),
+    kind: Annotated[LessonKind | None, cli.opt("Of one kind alone.")] = None,
     limit: cli.Limit = 20,
 ) -> None:
-    """List what was learned here: what made failures go away, newest first.
+    """List what was learned here, newest first.
 
-    About a failure: what is known of that one, the likeliest to help first.
+    About a failure: what is known to cure it, the likeliest first. About some words: what has
+    them. `hardwon lessons edit` opens the list in your editor, to call lessons right or wrong.
 
     \b
     Examples:
       hardwon lessons
       hardwon lessons "KeyError: 'DATABASE_URL'"
+      hardwon lessons deploy --kind way
       hardwon lessons --json
     """
+    if about == _EDIT:
+        _edit_lessons(kind, limit)
+        return
     with cli.read_memory() as memory:
-        known = memory.lessons(about, limit)
+        known = memory.lessons(kind, about, limit)
     rows = [
         {
             "id": lesson.short_id,
+            "kind": lesson.kind,
             "lesson": _say_lesson(lesson),
             "helped": f"{lesson.helped} of {lesson.tried}",
             "last": lesson.last,
@@ -43,8 +59,42 @@ def lessons(
         for lesson in known
     ]
     nothing = "Nothing was learned about that yet." if about else "Nothing was learned here yet."
-    columns = ("id", "lesson", "helped", "last", "verdict")
+    columns = ("id", "kind", "lesson", "helped", "last", "verdict")
     cli.show(known, partial(views.draw_table, rows, columns, nothing))
+
+
+def _edit_lessons(kind: LessonKind | None, limit: int) -> None:
+    """Opens the list in the editor of whoever types; what is called right or wrong there is so."""
+    with cli.read_memory() as memory:
+        known = memory.lessons(kind, None, limit)
+        lines = [
+            f"{lesson.verdict or _KEEP:<5}  {lesson.short_id}  {_say_lesson(lesson)}"
+            for lesson in known
+        ]
+        edited = click.edit("\n".join((_HEADING, *lines, "")), extension=".txt")
+        verdicts = _read_verdicts(edited or "", {lesson.short_id: lesson for lesson in known})
+        for lesson, verdict in verdicts:
+            (memory.right if verdict == "right" else memory.wrong)(lesson.id)
+    cli.show(
+        [{"id": lesson.id, "verdict": verdict} for lesson, verdict in verdicts],
+        "\n".join(f"{verdict}: {_say_lesson(lesson)}" for lesson, verdict in verdicts)
+        or "Nothing was changed.",
+    )
+
+
+def _read_verdicts(edited: str, known: dict[str, Lesson]) -> list[tuple[Lesson, str]]:
+    """What a person now calls right or wrong, and did not before."""
+    verdicts = []
+    for line in edited.splitlines():
+        word, _, rest = line.strip().partition(" ")
+        if not word or word.startswith("#"):
+            continue
+        check_choice("verdict", word, (_KEEP, "right", "wrong"))
+        lesson_id = rest.split()[0] if rest.split() else ""
+        check_choice("id", lesson_id, tuple(known))
+        if word not in (_KEEP, known[lesson_id].verdict):
+            verdicts.append((known[lesson_id], word))
+    return verdicts
 
 
 @cli.command(app, "why")
