@@ -105,37 +105,52 @@ class FakeAgent:
 
     def run(self, command: str) -> tuple[str, str]:
         """What is said before it, and after it."""
-        claude = {"tool_name": "Bash", "tool_input": {"command": command}, "tool_use_id": "t1"}
-        match self.agent:
-            case "other":
-                before = self.event("before", command=command)
-            case "cursor":
-                before = self.event(
-                    "beforeShellExecution", command=command, cwd=str(self.folder), sandbox=False
-                )
-            case _:
-                before = self.event("PreToolUse", **claude)
-        warned = self.tell(before)
+        names = {"cursor": "beforeShellExecution", "other": "before"}
+        about: dict[str, Any] = {"command": command, "cwd": str(self.folder)}
+        if self.agent in ("claude-code", "codex"):
+            about = {"tool_name": "Bash", "tool_input": {"command": command}, "tool_use_id": "t1"}
+        warned = self.tell(self.event(names.get(self.agent, "PreToolUse"), **about))
         done = run_program("/bin/sh", "-c", command, cwd=self.folder, status=None)
-        code, printed = done.returncode, done.stdout + done.stderr
+        return warned, self.ran(command, done.returncode, done.stdout + done.stderr)
+
+    def ran(self, command: str, code: int, printed: str) -> str:
+        """What is said after a command that ended so."""
+        about: dict[str, Any] = {
+            "tool_name": "Bash",
+            "tool_input": {"command": command},
+            "tool_use_id": "t1",
+        }
         match self.agent:
             case "other":
                 after = self.event("after", command=command, exit_code=code, output=printed)
             case "cursor":
                 output = json.dumps({"exitCode": code, "stdout": printed})
-                shell = {"command": command, "working_directory": str(self.folder)}
-                tool = {"tool_name": "Shell", "tool_input": shell, "tool_use_id": "t1"}
-                more = {"cwd": str(self.folder), "duration": 100}
-                after = self.event("postToolUse", **tool, tool_output=output, **more)
+                about |= {"tool_name": "Shell", "cwd": str(self.folder), "duration": 100}
+                after = self.event("postToolUse", **about, tool_output=output)
             case "codex":
-                after = self.event("PostToolUse", **claude, tool_response=printed)
+                after = self.event("PostToolUse", **about, tool_response=printed)
             case _ if code:
                 failed = {"error": f"Exit code {code}\n{printed}", "is_interrupt": False}
-                after = self.event("PostToolUseFailure", **claude, **failed, duration_ms=9)
+                after = self.event("PostToolUseFailure", **about, **failed, duration_ms=9)
             case _:
                 response = {"stdout": printed, "stderr": "", "interrupted": False, "isImage": False}
-                after = self.event("PostToolUse", **claude, tool_response=response, duration_ms=9)
-        return warned, self.tell(after)
+                after = self.event("PostToolUse", **about, tool_response=response, duration_ms=9)
+        return self.tell(after)
+
+    def edited(self, file: str, content: str) -> str:
+        """What is said after a file of the folder was changed."""
+        path = str(self.folder / file)
+        patch = f"*** Begin Patch\n*** Update File: {file}\n@@\n+{content}\n*** End Patch"
+        tools: dict[str, dict[str, Any]] = {
+            "claude-code": {"Edit": {"file_path": path, "new_string": content}},
+            "codex": {"apply_patch": {"command": patch}},
+            "cursor": {"Write": {"path": path, "content": content}},
+        }
+        if self.agent == "other":
+            return self.tell(self.event("after", file=file, change=content))
+        ((tool, given),) = tools[self.agent].items()
+        name = "postToolUse" if self.agent == "cursor" else "PostToolUse"
+        return self.tell(self.event(name, tool_name=tool, tool_input=given))
 
     def stop(self) -> None:
         names = {"cursor": "stop", "other": "stop"}

@@ -6,6 +6,7 @@ import json
 import os
 import re
 import time
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +17,13 @@ from checkouts import new_repository
 from command_line import answered, at_once
 from hardwon import Memory
 from hardwon.capture.agents import Manner, respond
-from hardwon.capture.protocols import Agent
+from hardwon.capture.protocols import AGENTS, Agent
 from hardwon.capture.transcripts import Format, take_in
 from hardwon.records.kinds import Trajectory
 from hardwon.runs.read import read_records, read_run
 from hardwon.runs.shapes import Run
 from short import run_program
+from test_agents import FakeAgent
 from test_transcripts import WRITERS, Done
 
 TASK = "Let the shop charge taxes"
@@ -62,63 +64,28 @@ def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-def tell(agent: Agent, told: dict[str, Any]) -> None:
-    _, complaint = respond(agent, json.dumps(told).encode(), {}, Manner())
-    assert complaint == ""
+class Quick(FakeAgent):
+    """The same without processes of its own."""
+
+    def tell(self, told: dict[str, Any]) -> str:
+        _, complaint = respond(self.agent, json.dumps(told).encode(), {}, Manner())
+        assert complaint == ""
+        return ""
 
 
-def by_hooks_of_claude_code(shop: Path) -> None:
-    common = {"session_id": "s", "cwd": str(shop)}
-    tell("claude-code", common | {"hook_event_name": "UserPromptSubmit", "prompt": TASK})
-    for command, code, output in SESSION:
-        tool: dict[str, Any] = {"tool_name": "Bash", "tool_input": {"command": command}}
-        after: dict[str, Any] = {"stdout": output, "stderr": "", "interrupted": False}
-        after = {"error": f"Exit code {code}\n{output}"} if code else {"tool_response": after}
+def by_hooks(shop: Path, name: Agent) -> None:
+    agent = Quick(name, shop, "s")
+    agent.prompt(TASK)
+    for did, code, output in SESSION:
         if code is None:
-            change = {"file_path": str(shop / command), "new_string": output}
-            tool, after = {"tool_name": "Edit", "tool_input": change}, {}
-        name = "PostToolUseFailure" if code else "PostToolUse"
-        tell("claude-code", common | tool | after | {"hook_event_name": name})
-    tell("claude-code", common | {"hook_event_name": "SessionEnd"})
-
-
-def by_hooks_of_codex(shop: Path) -> None:
-    common = {"session_id": "s", "cwd": str(shop)}
-    tell("codex", common | {"hook_event_name": "UserPromptSubmit", "prompt": TASK})
-    for command, code, output in SESSION:
-        patch = f"*** Begin Patch\n*** Update File: {command}\n@@\n+{output}\n*** End Patch"
-        printed = f"Process exited with code {code}\nOutput:\n{output}"
-        after = {"tool_name": "apply_patch", "tool_input": {"command": patch}}
-        if code is not None:
-            after = {"tool_name": "Bash", "tool_input": {"command": command}}
-            after["tool_response"] = printed
-        tell("codex", common | after | {"hook_event_name": "PostToolUse"})
-    with Memory(shop / ".hardwon", "shop"):  # Codex does not tell that it ends
-        tell("codex", common | {"hook_event_name": "PreCompact"})
-
-
-def by_hooks_of_cursor(shop: Path) -> None:
-    common = {"conversation_id": "s", "workspace_roots": [str(shop)]}
-    tell("cursor", common | {"hook_event_name": "beforeSubmitPrompt", "prompt": TASK})
-    for command, code, output in SESSION:
-        after: dict[str, Any] = {"tool_name": "Shell", "tool_input": {"command": command}}
-        after["tool_output"] = json.dumps({"exitCode": code, "stdout": output})
-        if code is None:
-            change = {"path": str(shop / command), "content": output}
-            after = {"tool_name": "Write", "tool_input": change}
-        tell("cursor", common | after | {"hook_event_name": "postToolUse"})
-    tell("cursor", common | {"hook_event_name": "sessionEnd"})
-
-
-def by_hooks_of_others(shop: Path) -> None:
-    common = {"session": "s", "folder": str(shop)}
-    tell("other", common | {"event": "prompt", "prompt": TASK})
-    for command, code, output in SESSION:
-        after = {"command": command, "exit_code": code, "output": output}
-        if code is None:
-            after = {"file": command, "change": output}
-        tell("other", common | after | {"event": "after"})
-    tell("other", common | {"event": "end"})
+            agent.edited(did, output)
+        elif name == "codex":
+            agent.ran(did, code, f"Process exited with code {code}\nOutput:\n{output}")
+        else:
+            agent.ran(did, code, output)
+    agent.end()
+    if name == "codex":  # which does not tell that it ends
+        agent.tell(agent.event("PreCompact"))
 
 
 def by_transcript(shop: Path, form: Format) -> None:
@@ -165,10 +132,7 @@ def outline(run: Run) -> dict[str, Any]:
 @pytest.mark.parametrize(
     "way",
     [
-        by_hooks_of_claude_code,
-        by_hooks_of_codex,
-        by_hooks_of_cursor,
-        by_hooks_of_others,
+        *(partial(by_hooks, name=agent) for agent in AGENTS),
         lambda shop: by_transcript(shop, "claude-code"),
         lambda shop: by_transcript(shop, "codex"),
     ],
@@ -186,7 +150,7 @@ def test_a_session_is_the_same_run_whichever_way_it_came_in(
 
 
 def test_what_the_run_of_that_session_is(shop: Path) -> None:
-    by_hooks_of_others(shop)
+    by_hooks(shop, "other")
     run = the_run()
     cures = {
         problem.failure.words.split("\n")[0]: [step.action.split("\n")[0] for step in problem.cure]
@@ -300,7 +264,7 @@ How it ended: solved, as was recorded (1)
 
 
 def test_a_run_is_shown_as_a_story(shop: Path) -> None:
-    by_hooks_of_others(shop)
+    by_hooks(shop, "other")
     with Memory() as memory:
         (record_id,) = (one.id for one in memory.browse(kind="trajectory", status="hypothesis"))
     shown = at_once("show", record_id).stdout
