@@ -73,6 +73,12 @@ def failure_of(recorded: Recorded) -> Failure:
         ("git log --oneline -5 | head", ["look"]),
         ("docker compose ps", ["look"]),
         ("pip list | grep numpy", ["look"]),
+        ("python --version", ["look"]),
+        ("npm run status", ["change"]),
+        ("ls > /dev/null", ["look"]),
+        ("echo $(date) && make install", ["change"]),
+        ("if true; then make test; fi", ["check"]),
+        ("sudo -u app bash -c 'uv run pytest'", ["check"]),
         ("python3 -c 'import sys; print(sys.path)'", ["look"]),
         ("cat <<EOF > x.py\nprint(1)\nEOF", ["change"]),
         ("echo hello > f", ["change"]),
@@ -97,6 +103,11 @@ def test_what_only_looks_changes_checks_or_hands_in(line: str, expected: list[st
 def test_what_failed_before_in_the_run_is_a_check_when_it_is_run_again() -> None:
     assert kinds("docker compose up web") == ["change"]
     assert kinds("docker compose up web", "docker compose up web") == ["check"]
+
+
+def test_what_shells_run_tells_a_run_without_exit_codes_from_one_in_a_game() -> None:
+    assert read(*worked("brew update", "pull the lever")).steps[0].kind == "change"
+    assert read(*worked("open the door", "pull the lever")).steps[0].kind == "check"
 
 
 def test_the_caller_decides_whether_a_step_worked_then_the_exit_code_then_the_reward() -> None:
@@ -307,7 +318,8 @@ def test_a_file_that_was_written_is_what_lasted_and_not_the_look_at_it() -> None
 def test_of_several_writings_of_a_file_the_last_one_lasted() -> None:
     first, second = (f"cat > x.py <<'EOF'\nprint({number})\nEOF" for number in (1, 2))
     notes = "cat > notes.txt <<'EOF'\nthrown away\nEOF"
-    done = worked(first, second, notes, "rm notes.txt", "python x.py")
+    before = worked("touch notes.txt", first, "cp a.py x.py")
+    done = [*before, *worked(second, notes, "rm notes.txt", "python x.py")]
     run = read(*done, final_reward=1.0)
     assert [step.action for step in run.lasting] == [second, "python x.py"]
 
