@@ -35,11 +35,12 @@ CORPUS: dict[str, Named] = {
     "A missing .env.local breaks the dev server.": named(".env.local"),
     "The Makefile calls the linker twice.": named("Makefile"),
     "Tokens are kept in ~/.netrc, mode 600.": named("~/.netrc"),
+    "Names are looked up in /etc/hosts by findHost(name).": named("/etc/hosts", "findHost"),
     "Run ./configure again after an upgrade.": named("./configure"),
     "backup.tar.gz was cut at 2 GB.": named("backup.tar.gz"),
     "a.py,b.py and a.py again import each other.": named("a.py b.py"),
     "Größe.py cannot be imported on old file systems.": named("Größe.py"),
-    "The link https://example.org/docs/setup.md is dead.": named(),
+    "npm install https://example.org/docs/setup.md fails, as does www.example.org/a.md.": named(),
     "Mail ann@example.com or clone git@example.com:team/app.git.": named(),
     # functions
     "parse_config() returns None for an empty file.": named(functions="parse_config"),
