@@ -234,8 +234,8 @@ class Recaller(Finder):
         request = self._request
         material = self._gather() if request.asked.strip() else _Material()
         scopes = [("fix", request.issue), ("episode", request.task_id)]
-        alone = material.alone and not any(
-            self._known.has_many_sources(scope) for scope, asked in scopes if asked is not None
+        alone = material.alone and all(
+            self._known.has_one_source(scope) for scope, asked in scopes if asked is not None
         )
         material = material._replace(alone=alone)
         budget = Budget(request.budget - request.count(request.frame([])), request.count)

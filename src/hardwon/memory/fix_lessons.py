@@ -264,7 +264,7 @@ class FixReading(RuleReading):
         self, scope: str, key: str, usual_p: float, issue_type: str | None = None
     ) -> list[RankedStrategy]:
         tried = self._find_strategies(scope, key, issue_type).values()
-        return rank_strategies(tried, usual_p, self.today, alone=self._has_one_source("fix"))
+        return rank_strategies(tried, usual_p, self.today, alone=self.has_one_source("fix"))
 
     def _word(self, ranked: Iterable[RankedStrategy], limit: int) -> list[Strategy]:
         return list(islice(filter(None, map(self.word_strategy, ranked)), limit))
@@ -306,7 +306,7 @@ class FixReading(RuleReading):
         if not any(tried.values()):
             return Choices([], [])
         usual_p = self.fix_odds(issue, fixer=fixer).p_success
-        return choose(tried, usual_p, self.today, alone=self._has_one_source("fix"))
+        return choose(tried, usual_p, self.today, alone=self.has_one_source("fix"))
 
     def find_issues(self, model: str) -> list[Evidence]:
         """What is known of a model's fixes, by issue type, the most frequent first."""

@@ -59,10 +59,7 @@ class SolutionFinder(LessonFinder):
         nearest = self._weigh_by_command(exact, situation)
         like = [(row, met) for row, met in at_task if met.family == failure.family]
         like = [(row, met) for row, met in like if met.exact != failure.exact]
-        lessons = [
-            *_keep_helpful(nearest),
-            *_keep_helpful(self._weigh_like(like)),
-        ]
+        lessons = list(_keep_helpful([*nearest, *self._weigh_like(like)]))
         weighed = self.weigh(elsewhere, failure.exact)
         if find_names(failure.words):
             lessons += [lesson for lesson in weighed if lesson.helped]

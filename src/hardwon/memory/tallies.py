@@ -63,12 +63,9 @@ class TallyReading:
         return self._store.daily(self.project, scope, key)
 
     @read_once
-    def _has_one_source(self, scope: str) -> bool:
+    def has_one_source(self, scope: str) -> bool:
+        """Whether no more than one source taught anything in a scope."""
         return self._store.has_one_source(self.project, scope)
-
-    def has_many_sources(self, scope: str) -> bool:
-        """Whether several sources taught anything in a scope."""
-        return not self._has_one_source(scope)
 
     def _all(self, scope: str, key: str) -> list[Tally]:
         return self._store.tallies(self.project, scope, key, CONSIDERED_MAX)
