@@ -128,10 +128,10 @@ def test_the_probability_goes_from_general_to_specific(memory: Memory) -> None:
 
 
 def test_an_analysis_and_a_model_without_a_name(memory: Memory) -> None:
-    memory.record_fix({"issue_type": "TIMEOUT"}, True, True, "The server was asleep.", [])
-    found = lines_of(memory, model="", test_prompt=None)
-    assert len(found) == 1
-    assert found[0].startswith("this very issue: The server was asleep. [worked 1 of 1 times")
+    kept = memory.record_fix({"issue_type": "TIMEOUT"}, True, True, "The server was asleep.", [])
+    (line,) = lines_of(memory, model="", test_prompt=None)
+    assert line.startswith("this very issue: The server was asleep. [worked 1 of 1 times")
+    assert memory.context(issue={"issue_type": "TIMEOUT"}).evidence == (kept.id,)
 
 
 def test_what_was_rolled_back_or_archived_is_not_told(memory: Memory) -> None:
@@ -142,12 +142,6 @@ def test_what_was_rolled_back_or_archived_is_not_told(memory: Memory) -> None:
     for record in memory.browse(kind="fix", author="ann"):
         memory.archive(record.id, "stale")
     assert lines_of(memory) == []
-
-
-def test_the_evidence_is_named(memory: Memory) -> None:
-    kept = memory.record_fix(ISSUE, True, True, "", ["ls"])
-    context = memory.context(issue=ISSUE)
-    assert context.evidence == (kept.id,)
 
 
 def test_a_warning_has_its_place_however_much_worked(memory: Memory) -> None:
