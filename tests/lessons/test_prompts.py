@@ -47,12 +47,6 @@ def test_episodes_are_asked_about_as_lines_of_json_newest_last() -> None:
     assert [part for part in named if part not in system] == []
 
 
-def test_only_the_newest_episodes_are_asked_about() -> None:
-    _, user = request([episode(number) for number in range(100)])
-    tasks = [record["task"] for record in records_of(user)]
-    assert tasks == [f"task-{number}" for number in range(70, 100)]
-
-
 WORST = [
     '"' * 5000, "\\" * 5000, "\n" * 5000, "\U000e0041" * 5000, "\U0001f600" * 5000, "word " * 1000,
 ]  # fmt: skip

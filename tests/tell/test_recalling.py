@@ -537,7 +537,18 @@ def test_the_third_identical_attempt_is_blocked(memory: Memory) -> None:
     assert memory.advise(action, error=ERROR.format(4)).failures == 0, "it worked in between"
 
 
-def test_what_this_attempt_met_speaks_against_its_like(memory: Memory) -> None:
+def test_the_probability_comes_from_the_likes_of_the_action(memory: Memory) -> None:
+    gone = "Error: no such table: players"
+    for number in range(12):
+        steps: list[dict[str, Any]] = [
+            {"action": f"SELECT name FROM players LIMIT {number}", "observation": gone},
+            {"action": f"SELECT name FROM people LIMIT {number}", "reward": 1.0},
+        ]
+        memory.record_trajectory(f"question {number}", steps if number % 2 else steps[::-1], 1.0)
+    good = memory.advise("SELECT name FROM people WHERE name = 'x'")
+    bad = memory.advise("SELECT name FROM players WHERE name = 'x'")
+    assert good.p_success > 0.4 > 0.35 > bad.p_success
+    assert (bad.verdict, "players" in bad.message) == ("caution", True)
     missing = "no such column: a"
     blamed = [{"action": "SELECT a FROM people", "observation": f"Error: {missing}"}]
     for number in range(4):

@@ -53,16 +53,6 @@ def walk(branch: Branch, path: str = "") -> Iterator[tuple[str, Branch]]:
         yield from walk(inner, f"{path}/{inner.name}".lstrip("/"))
 
 
-def test_every_folder_counts_what_lies_below_it() -> None:
-    root = make_branch(ROWS, "brain")
-    found = dict(walk(root))
-    assert (root.name, root.count, root.bytes) == ("brain", 100, 9450)
-    names = ("outcome=success", "outcome=failure", "outcome=learning", "outcome=interaction")
-    assert [branch.name for branch in root.branches] == [*names, "_intake"]
-    assert found["outcome=success/tool=code_interpreter"].count == 45
-    assert found["outcome=failure/tool=file_operation"] == Branch("tool=file_operation", 2, 200)
-
-
 def test_memories_may_lie_beside_folders_and_rows_of_one_folder_add_up() -> None:
     rows = (("", 2, 20), ("a", 1, 5), ("a/", 3, 7), ("a//b", 1, 1))
     root = make_branch([FolderCount(*row) for row in rows], "x")
