@@ -22,7 +22,7 @@ CODE_LINES_MAX = {
 }  # fmt: skip
 """Without blank lines, comments and docstrings. A room that got smaller does not grow again."""
 
-TEST_LINES_MAX = 45_800
+TEST_LINES_MAX = 45_814
 
 CLEAN = """base records text runs search trust lessons tell capture adapters tree training surfaces outside memory""".split()
 """The rooms whose names were looked through."""
@@ -110,11 +110,27 @@ def returns_something(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
     return node.returns is not None and ast.unparse(node.returns) not in ("None", "NoReturn")
 
 
+def find_methods(tree: ast.Module, *, of_base: bool) -> Iterator[ast.FunctionDef]:
+    """The methods of all classes; `of_base`: of those that have a base."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ClassDef) and (not of_base or node.bases):
+            yield from (item for item in node.body if isinstance(item, ast.FunctionDef))
+
+
 @pytest.mark.parametrize("room", CLEAN)
 def test_a_stranger_understands_the_names(room: str) -> None:
     wrong = []
-    for path in module_paths(room):
-        tree, place = ast.parse(path.read_text()), path.relative_to(SOURCE)
+    trees = {path: ast.parse(path.read_text()) for path in module_paths(room)}
+    # what a base says of its methods holds for those that carry them out
+    explained = {
+        method.name
+        for tree in trees.values()
+        for method in find_methods(tree, of_base=False)
+        if ast.get_docstring(method)
+    }
+    for path, tree in trees.items():
+        place = path.relative_to(SOURCE)
+        inherited = {m.lineno for m in find_methods(tree, of_base=True) if m.name in explained}
         wrong += [f"{place}:{line} {name}" for line, name in find_names(tree) if name in VAGUE]
         for node, is_attribute in find_functions(tree):
             name = node.name.strip("_")
@@ -129,6 +145,7 @@ def test_a_stranger_understands_the_names(room: str) -> None:
                 not node.name.startswith("_")
                 and not is_attribute
                 and returns_something(node)
+                and node.lineno not in inherited
                 and not ast.get_docstring(node)
             ):
                 wrong.append(f"{place}:{node.lineno} {node.name}: what comes back?")

@@ -341,6 +341,7 @@ class _RowReader:
         self.mended = list(map(undecoded.format, row.undecoded))
 
     def fix(self, record_id: str, source: Source) -> Fix:
+        """The row as a fix."""
         issue = {
             "model": self._name("model_name"),
             "issue_type": self._name("issue_type"),

@@ -194,9 +194,9 @@ class AIMemory(AbstractContextManager["AIMemory"]):
         model (`model_matches`) and on any model (`type_matches`); successes first, then what was
         applied, then the newest.
         """
-        found = self.memory.fixes.history.similar(issue_from(issue_data), limit)
+        similar = self.memory.fixes.history.similar(issue_from(issue_data), limit)
         names = ("exact_matches", "model_matches", "type_matches")
-        return {name: list(map(_row, rows)) for name, rows in zip(names, found, strict=True)}
+        return {name: list(map(_row, rows)) for name, rows in zip(names, similar, strict=True)}
 
     query_similar_issues_optimized = query_similar_issues  # a name that scripts know
 
@@ -455,14 +455,14 @@ def generate_issue_signature(issue_data: Mapping[str, Any]) -> str:
     return fix_history_signature(readable("issue_data", issue_data))
 
 
-def _row(found: FixRow) -> dict[str, Any]:
+def _row(fix: FixRow) -> dict[str, Any]:
     """An attempt under the names of the table's columns, commands and system information as JSON
     text; and under names that other readers of fix history know: `ai_analysis` and `analysis`;
     `success` and `successful`, for what was applied and verified.
     """
-    applied, verified = bool(found.fix_success), bool(found.verification_success)
-    row = {**found._asdict(), "fix_success": applied, "verification_success": verified}
-    row |= dict.fromkeys(("ai_analysis", "analysis"), found.claude_analysis)
+    applied, verified = bool(fix.fix_success), bool(fix.verification_success)
+    row = {**fix._asdict(), "fix_success": applied, "verification_success": verified}
+    row |= dict.fromkeys(("ai_analysis", "analysis"), fix.claude_analysis)
     return row | dict.fromkeys(("success", "successful"), applied and verified)
 
 

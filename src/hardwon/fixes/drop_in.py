@@ -28,6 +28,7 @@ def open_for(method: Callable[Concatenate[AIMemory, P], R]) -> Callable[P, R]:
 
     @wraps(method)
     def call(*args: P.args, **named: P.kwargs) -> R:
+        """What the method returns."""
         with AIMemory() as memory:
             return method(memory, *args, **named)
 

@@ -105,6 +105,7 @@ class LegacyDatabase:
         return number
 
     def has_column(self, name: str) -> bool:
+        """Whether the table of fixes has a column."""
         return name in map(str.lower, self._columns(FIX_TABLE))
 
     def other_tables(self) -> list[str]:
@@ -130,14 +131,14 @@ class LegacyDatabase:
                 raise DamagedError(_damaged(self.path, line.splitlines()[-1]))
 
     def _columns(self, table: str) -> list[str]:
-        found = self._connection.execute(
+        rows = self._connection.execute(
             "SELECT c.name FROM sqlite_schema t JOIN pragma_table_xinfo(t.name) c "
             "WHERE t.type = 'table' AND lower(t.name) = ? AND t.sql NOT LIKE 'CREATE VIRTUAL%' "
             # what is computed (2) says nothing of its own, and may be of any size
             "AND c.hidden <> 2 ORDER BY c.cid",
             (table,),
         )
-        return [name for (name,) in found]
+        return [name for (name,) in rows]
 
     def rows(self) -> Iterator[LegacyRow]:
         """Every attempt, by id. Texts come as the bytes that they are: not all of them can be
@@ -264,8 +265,8 @@ def companions(path: Path) -> tuple[Path, Path, Path]:
 
 
 def _state(path: Path) -> tuple[int, int, int]:
-    found = path.stat()
-    return found.st_mtime_ns, found.st_size, found.st_ino
+    status = path.stat()
+    return status.st_mtime_ns, status.st_size, status.st_ino
 
 
 # --- taking its place ---
@@ -353,10 +354,10 @@ def remove_empty(path: Path) -> None:
 
 def _is_empty(path: Path) -> bool:
     try:
-        found = path.stat(follow_symlinks=False)
+        status = path.stat(follow_symlinks=False)
     except FileNotFoundError:
         return False
-    return stat.S_ISREG(found.st_mode) and found.st_size == 0
+    return stat.S_ISREG(status.st_mode) and status.st_size == 0
 
 
 def play_back(path: Path) -> None:

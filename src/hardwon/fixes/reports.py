@@ -170,7 +170,7 @@ def issue_trends(days_of_type: Mapping[str, tuple[FixDay, ...]]) -> list[IssueTr
     """Of issue types over the same days; those that change least by chance first, then the most
     frequent.
     """
-    found: list[IssueTrend] = []
+    trends: list[IssueTrend] = []
     for name, days in days_of_type.items():
         whole = [day.attempts for day in days[1:-1]]
         half = len(whole) // 2
@@ -189,8 +189,8 @@ def issue_trends(days_of_type: Mapping[str, tuple[FixDay, ...]]) -> list[IssueTr
         changed: Direction = "rising" if sum(after) > sum(before) else "falling"
         direction: Direction = changed if p_value < UNLIKELY_BELOW else "steady"
         attempts, earlier, later = sum(day.attempts for day in days), sum(before), sum(after)
-        found.append(IssueTrend(name, days, attempts, earlier, later, direction, p_value))
-    return sorted(found, key=lambda trend: (trend.p_value, -trend.attempts, trend.issue_type))
+        trends.append(IssueTrend(name, days, attempts, earlier, later, direction, p_value))
+    return sorted(trends, key=lambda trend: (trend.p_value, -trend.attempts, trend.issue_type))
 
 
 @dataclass(frozen=True)
@@ -221,9 +221,9 @@ def temporal_patterns(hours_of_type: Mapping[str, Sequence[Daily]]) -> list[Temp
         weekdays[name] = Counter((day + _FIRST_WEEKDAY) % 7 for day in {day for day, _ in when})
     comparisons = len(hours_of_type) * (_HOURS + len(WEEKDAYS))
     hour_names = [f"{hour:02}:00 to {hour:02}:59 UTC" for hour in range(_HOURS)]
-    found = _unlikely("weekday", weekdays, WEEKDAYS, comparisons)
-    found += _unlikely("hour", hours, hour_names, comparisons)
-    return sorted(found, key=lambda pattern: (pattern.p_value, pattern.name))
+    patterns = _unlikely("weekday", weekdays, WEEKDAYS, comparisons)
+    patterns += _unlikely("hour", hours, hour_names, comparisons)
+    return sorted(patterns, key=lambda pattern: (pattern.p_value, pattern.name))
 
 
 def _unlikely(
@@ -233,7 +233,7 @@ def _unlikely(
     than if all times were alike (the others may have a time of their own).
     """
     everything = sum(slots_of.values(), Counter[int]())
-    found = []
+    patterns = []
     for issue_type, slots in slots_of.items():
         total = slots.total()
         others = everything.total() - total
@@ -246,8 +246,8 @@ def _unlikely(
                 when = f"at {names[slot]}" if kind == "hour" else f"on {names[slot]}s"
                 shares = (count, total, expected, p_value)
                 pattern = (f"{issue_type} {when}", kind, issue_type, names[slot], *shares)
-                found.append(TemporalPattern(*pattern))
-    return found
+                patterns.append(TemporalPattern(*pattern))
+    return patterns
 
 
 class Fixes(Group):
@@ -320,12 +320,12 @@ class Fixes(Group):
         later is in none of them.
         """
         check_whole_number("days", days, 1, limits.FIX_DAYS_MAX)
-        found: dict[str, dict[int, tuple[int, ...]]] = {}
+        levels_by_key: dict[str, dict[int, tuple[int, ...]]] = {}
         store, since = self._project.store, today - days + 1
         for key, day, levels in store.day_totals(self._project.name, scope, keys_max, since):
             if day <= today:
-                found.setdefault(key, {})[day] = levels
-        return found
+                levels_by_key.setdefault(key, {})[day] = levels
+        return levels_by_key
 
     def matrix(self) -> list[FixCell]:
         """Attempts by model and issue type, and how likely the next one is to succeed; the most

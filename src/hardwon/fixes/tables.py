@@ -174,7 +174,7 @@ class FixTables(Listener):
     # --- keeping them current ---
 
     def _counting(
-        self, found: Iterable[tuple[int, Row | RecordCounts, Record | None, bool]]
+        self, counted: Iterable[tuple[int, Row | RecordCounts, Record | None, bool]]
     ) -> list[Numbered]:
         """Those of these records (number, what it is kept under, record, whether its details are
         packed away) that are fixes and count.
@@ -182,7 +182,7 @@ class FixTables(Listener):
         left_out = self._left_out()
         return [
             (seq, shortened(entry) if packed else entry)
-            for seq, head, record, packed in found
+            for seq, head, record, packed in counted
             if head.status != "archived" and head.author not in left_out
             if record and head.project_id == DEFAULT_PROJECT and (entry := entry_of(record))
         ]
@@ -321,8 +321,8 @@ class FixTables(Listener):
         newest = f"SELECT r.seq {_COUNTING_WITH_KEY} IN (?, ?) ORDER BY r.at_us DESC"
         numbers = self._run(newest, keys).fetchall()
         whole = f"SELECT {_STORED} WHERE seq = ?"
-        found = self._entries(row for number in numbers for row in self._run(whole, number))
-        last = next((entry.timestamp for _, entry in found if entry.pattern == name), "")
+        entries = self._entries(row for number in numbers for row in self._run(whole, number))
+        last = next((entry.timestamp for _, entry in entries if entry.pattern == name), "")
         self._run(f"UPDATE {table} SET last_seen = ? WHERE pattern_name = ?", (last, name))
 
     # --- what is said about them ---
@@ -377,14 +377,14 @@ class FixTables(Listener):
         return self._items("issue", model, wanted, FIXES_LISTED_MAX)
 
     def _items(self, scope: str, key: str, wanted: str, limit: int) -> list[CountedItem]:
-        found = f"SELECT item, attempts, verified FROM {self._prefix}fix_count"
-        sql = f"{found} WHERE scope = ? AND key = ? AND {wanted} LIMIT ?"
+        selecting = f"SELECT item, attempts, verified FROM {self._prefix}fix_count"
+        sql = f"{selecting} WHERE scope = ? AND key = ? AND {wanted} LIMIT ?"
         return self.session.select(sql, (scope, key, limit))
 
-    def _in_words(self, found: Iterable[CountedItem]) -> list[CountedStrategy]:
+    def _in_words(self, items: Iterable[CountedItem]) -> list[CountedStrategy]:
         worded = (
             CountedStrategy(text, attempts, verified)
-            for strategy, attempts, verified in found
+            for strategy, attempts, verified in items
             if (words := self._words_of(strategy)) and (text := strategy_text(*words))
         )
         return list(islice(worded, FIXES_LISTED_MAX))
@@ -414,7 +414,7 @@ class FixTables(Listener):
         )
         lists = (("type", types, False), ("type", types, True), ("model", models, False))
         strategies, failures, tips = (
-            {name: found for name in names if (found := self._by_turns(scope, name, failed))}
+            {name: best for name in names if (best := self._by_turns(scope, name, failed))}
             for scope, names, failed in lists
         )
         patterns = self._run(
@@ -433,9 +433,9 @@ class FixTables(Listener):
         authors: int = self._run(sql, (f"fix.{scope}", key)).get
         if authors <= 1:
             return self._in_words(self._top(scope, key, LOOKED_INTO_MAX, failed=failed))
-        found = self._top(scope, key, SHARED_OUT_OF_MAX, failed=failed)
+        items = self._top(scope, key, SHARED_OUT_OF_MAX, failed=failed)
         most = FIXES_LISTED_MAX
-        shared = share_out(found, lambda item: self._only_source(item[0]), most, authors)
+        shared = share_out(items, lambda item: self._only_source(item[0]), most, authors)
         return self._in_words(shared)
 
     def _only_source(self, strategy: str) -> str | None:
@@ -445,9 +445,9 @@ class FixTables(Listener):
         if strategy not in self._sources:
             sql = f"SELECT r.author, r.status {_COUNTING_WITH_KEY} = ? ORDER BY k.seq DESC LIMIT ?"
             key = exact_key("strategy", strategy)
-            found = self.session.select(sql, (key, SOURCES_FROM_FIXES_MAX))
-            authors = {author for author, _ in found}
-            alone = len(authors) == 1 and not any(status in VOUCHED_STATUSES for _, status in found)
+            rows = self.session.select(sql, (key, SOURCES_FROM_FIXES_MAX))
+            authors = {author for author, _ in rows}
+            alone = len(authors) == 1 and not any(status in VOUCHED_STATUSES for _, status in rows)
             self._sources[strategy] = authors.pop() if alone else None
         return self._sources[strategy]
 
@@ -514,10 +514,11 @@ class FixHistory:
     def record_id(self, fix_id: int) -> str | None:
         """The id of the record behind a number."""
         with self._store.snapshot(DEFAULT_PROJECT) as session:
-            found = session.first(f"SELECT id {_FIX} AND seq = ?", (fix_id,))
-        return str(found[0]) if found else None
+            row = session.first(f"SELECT id {_FIX} AND seq = ?", (fix_id,))
+        return str(row[0]) if row else None
 
     def row(self, fix_id: int) -> FixRow | None:
+        """The fix with this number; None where there is none."""
         with self._store.snapshot(DEFAULT_PROJECT) as session:
             return next(_rows(session, "id = ?", (fix_id,)), None)
 
@@ -560,13 +561,13 @@ class FixHistory:
     def totals(self, since: datetime | None = None) -> FixTotals:
         """Of the rows that are there, all of them or the newest."""
         with self._store.snapshot(DEFAULT_PROJECT) as session:
-            (found,) = session.select(
+            (totals,) = session.select(
                 "SELECT count(*), total(fix_success), total(fix_success AND verification_success), "
                 "count(DISTINCT model_name), count(DISTINCT issue_type) "
                 "FROM main.fix_history WHERE timestamp >= ?",
                 ("" if since is None else text_of(since),),
             )
-        return FixTotals(*map(int, found))
+        return FixTotals(*map(int, totals))
 
     def all(self) -> Iterator[FixRow]:
         """Every row, oldest first."""

@@ -337,7 +337,7 @@ class Project:
                 request.ids.clear()
                 before = writer.request(self.name, request.key)
                 if before is not None:
-                    raise RepeatedError(before.said, before.ids)
+                    raise RepeatedError(before.fingerprint, before.ids)
             yield change
             if request:
                 at_us = to_us(self.now())

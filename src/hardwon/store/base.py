@@ -672,7 +672,7 @@ class Writer(Reader):
         self._drop_requests(kept_since_us)
         self.session.run(
             "INSERT INTO request (project_id, key, said, ids, at_us) VALUES (?1, ?2, ?3, ?4, ?5)",
-            (project, key, request.said, json.dumps(request.ids), at_us),
+            (project, key, request.fingerprint, json.dumps(request.ids), at_us),
         )
 
     def _drop_requests(self, kept_since_us: int) -> None:

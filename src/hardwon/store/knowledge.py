@@ -28,6 +28,7 @@ def _levels_of(scope: str) -> list[str]:
 
 
 def _sums_of(scope: str) -> str:
+    """The columns that add up what was counted."""
     return ", ".join(f"sum({name})" for name in _levels_of(scope))
 
 
@@ -59,8 +60,8 @@ def _tally_of(row: Sequence[Any]) -> Tally:
 
 def _of_actions(keys: Sequence[Level], bound: Bound) -> str:
     """Which tallies are of these, the project being parameter 1."""
-    given = [(f"act.{key.what}", key.which) for key in rounded_up(keys)]
-    asked = ", ".join([f"({bound.add(scope)}, {bound.add(which)})" for scope, which in given])
+    levels = [(f"act.{key.what}", key.which) for key in rounded_up(keys)]
+    asked = ", ".join([f"({bound.add(scope)}, {bound.add(which)})" for scope, which in levels])
     return f"project_id = ?1 AND (scope, key) IN (VALUES {asked}) AND {TRUSTED_AUTHORS}"
 
 
@@ -74,35 +75,33 @@ def _sums_of_actions(weight: str = "") -> str:
     return ", ".join(f"sum(({figure}){times})" for figure in _FIGURES)
 
 
-_Said = dict[Level, dict[str, list[float]]]
+_ByAuthor = dict[Level, dict[str, list[float]]]
 
 
-def _by_key_and_author(rows: Iterable[Sequence[Any]]) -> _Said:
-    said: _Said = {}
+def _by_key_and_author(rows: Iterable[Sequence[Any]]) -> _ByAuthor:
+    figures_of: _ByAuthor = {}
     for scope, which, author, *figures in rows:
         # a database adds up in an order of its own, which shows in the last digits
-        mine = said.setdefault(Level(scope.removeprefix("act."), which), {})
+        mine = figures_of.setdefault(Level(scope.removeprefix("act."), which), {})
         mine[author] = [round(float(figure), 9) for figure in figures]
-    return said
+    return figures_of
 
 
-def _heard_fairly(said: _Said, *, alone: bool) -> dict[Level, ActionCounts]:
+def _heard_fairly(figures_of: _ByAuthor, *, alone: bool) -> dict[Level, ActionCounts]:
     """Nobody counts for more than `lessons.sources.fair_parts` leaves of what they say."""
-    found = {}
-    for key, by_author in said.items():
+    counts = {}
+    for key, by_author in figures_of.items():
         if alone and len(by_author) == 1:
-            found[key] = ActionCounts(*next(iter(by_author.values()))[:-1])
+            counts[key] = ActionCounts(*next(iter(by_author.values()))[:-1])
             continue
-        votes = {
-            author: Votes(sum(each[:-1]), each[-1]) for author, each in sorted(by_author.items())
-        }
+        votes = {author: Votes(sum(own[:-1]), own[-1]) for author, own in sorted(by_author.items())}
         parts = fair_parts(votes, alone=alone)
         sums = (
             sum(parts[author] * by_author[author][place] for author in parts)
             for place in range(len(ActionCounts._fields))
         )
-        found[key] = ActionCounts(*(round(figure, 9) for figure in sums))
-    return found
+        counts[key] = ActionCounts(*(round(figure, 9) for figure in sums))
+    return counts
 
 
 class TallyReader(Query):
@@ -119,8 +118,8 @@ class TallyReader(Query):
             f"SELECT item, day, {_sums_of(scope)} FROM tally WHERE {_TRUSTED_UNDER_KEY}{chosen} "
             "GROUP BY item, day ORDER BY item, day"
         )
-        given = (project, scope, key, *(() if items_max is None else (items_max,)))
-        return [Daily(item, day, tuple(levels)) for item, day, *levels in self._select(sql, given)]
+        values = (project, scope, key, *(() if items_max is None else (items_max,)))
+        return [Daily(item, day, tuple(levels)) for item, day, *levels in self._select(sql, values)]
 
     def _weight(self, today: str, half_life_days: str) -> str:
         """What a count weighs today (`lessons.sources.age_weight`)."""
@@ -176,8 +175,8 @@ class TallyReader(Query):
             f"SELECT scope, key, author, {_sums_of_actions(weight)} FROM tally "
             f"WHERE {_of_actions(keys, bound)} GROUP BY scope, key, author"
         )
-        said = _by_key_and_author(self._select(sql, bound))
-        return _heard_fairly(said, alone=len(said.get(EVERYTHING, ())) < 2)
+        figures = _by_key_and_author(self._select(sql, bound))
+        return _heard_fairly(figures, alone=len(figures.get(EVERYTHING, ())) < 2)
 
     def counts_of_actions(self, project: str, keys: Sequence[Level]) -> dict[Level, ActionCounts]:
         """The same, however long ago it was."""
@@ -194,20 +193,20 @@ class TallyReader(Query):
         """Time and id of the newest record of each tally under a key whose item begins so, the
         newest first.
         """
-        found = self._select(
+        rows = self._select(
             f"SELECT last_us, last_id FROM tally WHERE {_TRUSTED_UNDER_KEY} AND item >= ?4 "
             "AND substr(item, 1, length(CAST(?4 AS TEXT))) = ?4 ORDER BY last_us DESC, last_id "
             "DESC LIMIT ?5",
             (project, scope, key, item_start, limit),
         )
-        return [(last_us, last_id) for last_us, last_id in found]
+        return [(last_us, last_id) for last_us, last_id in rows]
 
     def tallies(self, project: str, scope: str, key: str, items_max: int) -> list[Tally]:
         """The tallies under a key of the items that were counted most, all of an item or none."""
         # there are seldom so many that some have to be chosen, which takes as long again
-        found = self._tallies(project, scope, key, "1 = 1", items_max, " LIMIT ?4")
-        if len(found) < items_max:
-            return found
+        rows = self._tallies(project, scope, key, "1 = 1", items_max, " LIMIT ?4")
+        if len(rows) < items_max:
+            return rows
         return self._tallies(project, scope, key, _first_items(_times_of(scope)), items_max)
 
     def tallies_of_items(
@@ -220,12 +219,12 @@ class TallyReader(Query):
     def _tallies(
         self, project: str, scope: str, key: str, chosen: str, value: Any, end: str = ""
     ) -> list[Tally]:
-        found = self._select(
+        rows = self._select(
             f"SELECT {_tally_columns(scope)} FROM tally WHERE "
             f"{_TRUSTED_UNDER_KEY} AND {chosen} ORDER BY item, day, author{end}",
             (project, scope, key, value),
         )
-        return [_tally_of(row) for row in found]
+        return [_tally_of(row) for row in rows]
 
     def vouched_items(self, project: str) -> set[tuple[str, str]]:
         """Scope and item of every lesson of `works` or `avoid` that a verified or published record
@@ -267,22 +266,22 @@ class TallyReader(Query):
         counted most since then: all days of a key or none, by key and day.
         """
         here = f"project_id = ?1 AND scope = ?2 AND {TRUSTED_AUTHORS} AND day >= ?4"
-        found = self._select(
+        rows = self._select(
             f"SELECT key, day, {_sums_of(scope)} FROM tally WHERE {here} AND key IN "
             f"(SELECT key FROM tally WHERE {here} GROUP BY key ORDER BY sum{_times_of(scope)} "
             f"DESC, key LIMIT ?3) "
             "GROUP BY key, day ORDER BY key, day",
             (project, scope, keys_max, since_day),
         )
-        return [DayTotal(key, day, tuple(levels)) for key, day, *levels in found]
+        return [DayTotal(key, day, tuple(levels)) for key, day, *levels in rows]
 
     def distinct_keys(self, project: str, scope: str) -> int:
         """How many keys of a scope were counted, without the empty one."""
-        ((found,),) = self._select(
+        ((count,),) = self._select(
             f"SELECT count(DISTINCT key) FROM tally WHERE project_id = ?1 AND scope = ?2 AND key <> '' AND {TRUSTED_AUTHORS}",
             (project, scope),
         )
-        return int(found)
+        return int(count)
 
     def activity(
         self, project: str, since_day: int, until_day: int, by: str = "kind"
@@ -303,7 +302,7 @@ class TallyReader(Query):
             f"AND {by} IS NOT NULL GROUP BY kind, outcome, tool, status, author, {day}{also}"
         )
         judged = f"{ORDINARY} AND status <> 'archived' AND {TRUSTED_AUTHORS}"
-        found = self._select(
+        rows = self._select(
             f"SELECT day, of_it, sum(n) FILTER (WHERE {ORDINARY}), "
             f"coalesce(sum(n) FILTER (WHERE outcome = 'success' AND {judged}), 0), "
             f"coalesce(sum(n) FILTER (WHERE outcome = 'failure' AND {judged}), 0) "
@@ -311,7 +310,7 @@ class TallyReader(Query):
             "ORDER BY day, of_it",
             (project, since_day, until_day),
         )
-        return [Active._make(row) for row in found]
+        return [Active._make(row) for row in rows]
 
     def first_seen(self, project: str, keys: Sequence[str]) -> dict[str, int]:
         """The time of the record with each of these keys that was the first to be kept."""

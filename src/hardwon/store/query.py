@@ -66,6 +66,7 @@ _ASKED_FOR: Final = ("fix_success", "verification_success")
 
 
 def pack(text: str) -> str:
+    """A text that takes less room, which `unpack` reads."""
     packer = zlib.compressobj(9, zdict=_COMMON)
     return _MARK + b64encode(packer.compress(text.encode()) + packer.flush()).decode()
 
@@ -89,6 +90,7 @@ def unpack(packed: str) -> str:
 
 
 def packed_body(body: str, decision_id: str) -> str:
+    """The body of a fix whose details were packed away by a decision."""
     fields = json.loads(body)
     asked_for = {name: fields[name] for name in _ASKED_FOR if name in fields}
     return json.dumps(
@@ -303,6 +305,7 @@ SESSION_KEYS: Final = "key >= 'session:' AND key < 'session;'"
 
 
 def found_of(row: Sequence[Any]) -> Found:
+    """What a search found, as its columns say."""
     record = Found(*row)
     if record.status not in kinds.STATUSES or not all(
         isinstance(text, str) for text in (record.author, record.terms)

@@ -138,16 +138,16 @@ def rounded_up(values: Sequence[Any]) -> list[Any]:
 FORMAT: Final = 100
 
 
-def refuse_other_format(place: str, found: int) -> None:
+def refuse_other_format(place: str, version: int) -> None:
     """Raises where a file or database is of another format than this version's."""
-    if found > FORMAT:
+    if version > FORMAT:
         raise NewerFileError(
-            f"{place} was written by a newer Hardwon (format {found}, this one knows {FORMAT}): "
+            f"{place} was written by a newer Hardwon (format {version}, this one knows {FORMAT}): "
             "install that one"
         )
-    if found < FORMAT:
+    if version < FORMAT:
         raise OlderFileError(
-            f"{place} was written by Hardwon 0.x (format {found}, this one knows {FORMAT}) and was left "
+            f"{place} was written by Hardwon 0.x (format {version}, this one knows {FORMAT}) and was left "
             "as it is: export it with Hardwon 0.12.0 (hardwon export FILE), move it away, and bring the "
             "records into a new memory with hardwon load FILE (with --trust where they are your own)"
         )
@@ -288,7 +288,7 @@ class Cursor(NamedTuple):
 class Request(NamedTuple):
     """What was asked for, as a fingerprint, and the ids of the records that it concerned."""
 
-    said: bytes
+    fingerprint: bytes
     ids: list[str]
 
 

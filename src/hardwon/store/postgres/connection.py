@@ -123,6 +123,7 @@ def in_postgres(sql: str) -> tuple[str, tuple[int, ...]]:
     used: list[int] = []
 
     def numbered(parameter: re.Match[str]) -> str:
+        """The parameter with its number in a statement of the server."""
         if parameter[1] is None:
             return parameter[0]
         number = int(parameter[1] or max(used, default=0) + 1)
@@ -194,6 +195,7 @@ class _NumberLoader(Loader):
     """Sums of bigint are numeric in PostgreSQL, and whole numbers everywhere else."""
 
     def load(self, data: Any) -> int | float:
+        """A whole number as one, another as a float."""
         text = bytes(data)
         try:
             return int(text)

@@ -222,7 +222,9 @@ class PostgresWriter(Writer):
         replacing = f"UPDATE SET vector = excluded.vector, dimension = excluded.dimension{change}"
         sql += replacing if self.may_govern(project) else "NOTHING"
         numbers = [as_numbers(array("f", blob)) if extension else None for _, blob in kept]
-        self.session.run(sql, ([found for found, _ in kept], [blob for _, blob in kept], numbers))
+        self.session.run(
+            sql, ([record_id for record_id, _ in kept], [blob for _, blob in kept], numbers)
+        )
 
 
 # What advisory locks are about, beside those on whole projects and of `schema.sql` (1 and 3).
@@ -336,6 +338,7 @@ class PostgresStore(Store):
 
     @contextmanager
     def together(self, project: str) -> Iterator[None]:
+        """Nothing; what this thread reads in the block shares one transaction."""
         before = getattr(self._together, "opened", None)
         with self.read(project, _PLANNED_ONCE) as session:
             self._together.opened = project, session
@@ -559,10 +562,10 @@ class _Search:
         if len(rows) < self.limit and looked_at >= self._most:
             self._ask([among], None)
             rows, _ = self.answers[among]
-        fresh = [found for found in rows if found.seq not in self.scores]
-        scores = bm25.scores(self.terms, [found.terms for found in fresh], self.known.frequencies)
-        self.scores.update(zip((found.seq for found in fresh), scores, strict=True))
-        scored = [(found, self.scores[found.seq]) for found in rows]
+        fresh = [hit for hit in rows if hit.seq not in self.scores]
+        scores = bm25.scores(self.terms, [hit.terms for hit in fresh], self.known.frequencies)
+        self.scores.update(zip((hit.seq for hit in fresh), scores, strict=True))
+        scored = [(hit, self.scores[hit.seq]) for hit in rows]
         scored.sort(key=lambda pair: (pair[1], pair[0].at_us, pair[0].id), reverse=True)
         return scored[: self.limit]
 
@@ -589,13 +592,13 @@ class _Search:
         ]
         # which have all of them, however often
         every = [" | ".join(f"'{sign}{term}'" for sign in TIMES) for term in self.terms]
-        all_of_them = "".join(f" & ({each})" for each in every) if self.whole else ""
+        all_of_them = "".join(f" & ({one})" for one in every) if self.whole else ""
         texts = bound.add("\n".join(query + all_of_them for _, query, _ in queries))
         times = bound.add(_write_array(times for _, _, times in queries))
         worth = {term: frequencies.worth(term) for term in searched}
         gain = bound.add(_write_array(worth[term] * times for term, _, times in queries))
         slow = bm25.K1 * (1 - bm25.B), bm25.K1 * bm25.B / frequencies.usual_length
-        least, each = (f"{bound.add(number)}::float8" for number in slow)
+        least, per_word = (f"{bound.add(number)}::float8" for number in slow)
         wanted = bound.add(self.limit)
         # Of so many more, those whose score may be higher than it seems; all of them, where some
         # terms only count among what others find.
@@ -630,7 +633,7 @@ class _Search:
             f"WITH matching AS {kept}(SELECT t.seq, {vouched}"
             "sum(u.gain / (u.times + t.slowness)) AS score "
             f"FROM unnest(string_to_array({texts}, E'\\n')::tsquery[], {times}::float8[], {gain}::float8[]) "
-            f"AS u (query, times, gain) CROSS JOIN LATERAL (SELECT x.seq, x.vouched, {least} + {each} * "
+            f"AS u (query, times, gain) CROSS JOIN LATERAL (SELECT x.seq, x.vouched, {least} + {per_word} * "
             "x.length AS slowness FROM record_text x WHERE words(x.terms, x.often) @@ u.query OFFSET 0) "
             f"t GROUP BY t.seq), {', '.join(parts)}, best AS MATERIALIZED (SELECT seq, {chosen} FROM "
             f"({together}) AS each (number, seq) GROUP BY seq) SELECT {looked_at}, "
@@ -640,9 +643,9 @@ class _Search:
             bound,
             often=True,
         )
-        found = [query.found_of(row[2 * len(whose) :]) for row in rows]
+        hits = [query.found_of(row[2 * len(whose) :]) for row in rows]
         for number, among in enumerate(whose):
-            pairs = zip(found, rows, strict=True)
+            pairs = zip(hits, rows, strict=True)
             best = [record for record, row in pairs if row[len(whose) + number]]
             self.answers[among] = best, rows[0][number] if rows else (most or 0)
 

@@ -57,6 +57,7 @@ class Setup:
 
 
 def role_name(schema: str, access: str) -> str:
+    """The role that has this access to a schema."""
     return f"{schema}_{access}"
 
 
@@ -177,6 +178,7 @@ def owns_database(session: PostgresSession) -> bool:
 
 
 def version_of(session: PostgresSession) -> int:
+    """The format of the database; 0 where nobody made one."""
     return int(session.value(f"SELECT coalesce(max(version), 0) FROM {SCHEMA}.migrated"))
 
 

@@ -239,11 +239,13 @@ _SOURCE: Final = "@a"
 
 
 def mark_of_source(author: str) -> str:
+    """The word by which a source's texts are found."""
     return _SOURCE + author.encode(errors="surrogatepass").hex()
 
 
 @lru_cache(maxsize=1024)
 def marks_of(author: str, status: str) -> str:
+    """The words by which a text is found, besides its own: its source, and whether it is vouched for."""
     return f"{mark_of_source(author)} {VOUCHED if status in VOUCHED_STATUSES else '@u'}"
 
 
@@ -434,6 +436,7 @@ def be_patient(connection: apsw.Connection, busy_timeout_ms: int | None = None) 
     most_s = (limits.BUSY_TIMEOUT_MS if busy_timeout_ms is None else busy_timeout_ms) / 1000
 
     def try_again(attempts: int) -> bool:
+        """Whether a statement that found the file busy is tried once more."""
         nonlocal deadline
         if attempts == 0:
             deadline = time.monotonic() + most_s
@@ -475,10 +478,12 @@ def create_if_missing(path: Path, fill: Callable[[apsw.Connection], object]) -> 
 
 
 def log_of(path: Path) -> Path:
+    """The log of a memory's file."""
     return path.with_name(path.name + "-wal")
 
 
 def companions_of(path: Path) -> tuple[Path, Path]:
+    """The log of a memory's file, and the log's index."""
     return log_of(path), path.with_name(path.name + "-shm")
 
 
@@ -581,7 +586,7 @@ def check_whole_file(connection: apsw.Connection) -> list[str]:
 
 _TRIGGER: Final = re.compile(r"^CREATE TRIGGER (\w+).*?^END(?=;)", re.MULTILINE | re.DOTALL)
 # The name and the text of each trigger of ours. Another would run with every write, in our name.
-_TRIGGERS: Final = {found[1]: found[0] for found in _TRIGGER.finditer(SCHEMA)}
+_TRIGGERS: Final = {match[1]: match[0] for match in _TRIGGER.finditer(SCHEMA)}
 
 
 def refuse_strange_triggers(session: SqliteSession, path: Path) -> None:

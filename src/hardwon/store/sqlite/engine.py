@@ -247,19 +247,19 @@ class _Matches:
 
     def best(self, among: Among) -> list[Scored]:
         """Of these, those that pass the filters."""
-        found = self._passing(self._first, among)
-        if self._most is not None and len(found) < self._limit and len(self._first) == self._most:
+        hits = self._passing(self._first, among)
+        if self._most is not None and len(hits) < self._limit and len(self._first) == self._most:
             marked = f' AND "{database.VOUCHED}"' if among.vouched else ""
             if among.without:
-                marks = [f'"{database.mark_of_source(each)}"' for each in among.without]
+                marks = [f'"{database.mark_of_source(author)}"' for author in among.without]
                 marked += f" NOT ({' OR '.join(marks)})"
             for most in (self._most, None) if marked else (None,):
                 matched = self._matching(marked, most)
-                found = self._passing(matched, among)
-                if len(found) >= self._limit or len(matched) != most:
+                hits = self._passing(matched, among)
+                if len(hits) >= self._limit or len(matched) != most:
                     break
-        found.sort(key=lambda pair: (pair[1], pair[0].at_us, pair[0].id), reverse=True)
-        return found[: self._limit]
+        hits.sort(key=lambda pair: (pair[1], pair[0].at_us, pair[0].id), reverse=True)
+        return hits[: self._limit]
 
     def _matching(
         self, marked: str, most: int | None, *, ranked: bool = True

@@ -90,6 +90,7 @@ def schema_of(connection: apsw.Connection) -> list[tuple[str, str]]:
 
 @cache
 def expected_schema() -> list[tuple[str, str]]:
+    """The kind and text of everything in a new memory."""
     with closing(apsw.Connection(":memory:")) as connection:
         make_memory(connection)
         return schema_of(connection)
@@ -146,6 +147,7 @@ def _copy_snapshot(source: Path, target: Path, progress: Progress | None) -> Non
 
 
 def checksum_file(backup: Path) -> Path:
+    """Where the checksum of a backup lies."""
     return backup.with_name(backup.name + ".sha256")
 
 

@@ -142,6 +142,7 @@ class Presence:
         self._seen = self._known = None
 
     def read_index(self) -> Index:
+        """The index of the log as it is now."""
         before, data = None, b""
         while data != before:  # somebody may be writing to it
             before, data = data, os.pread(self.descriptors[-1], _INDEX_BYTES, 0)
