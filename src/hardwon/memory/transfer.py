@@ -28,6 +28,7 @@ from hardwon.records.kinds import (
     Cleaned,
     Decision,
     Event,
+    EventKind,
     History,
     Validation,
 )
@@ -79,9 +80,9 @@ def load(
         return (_read_arrival(project, record) for record in read())
 
     loaded = Loaded(dry_run=dry_run)
-    incoming = _Incoming(loaded, trust, may_retire=may_retire)
+    incoming = _Incoming(loaded, trust, by, reason, may_retire=may_retire, has_lives=True)
     if dry_run:
-        incoming.foresee(project, report(arrivals(), progress), with_events=trust)
+        incoming.foresee(project, report(arrivals(), progress))
         return loaded
     total = 0 if at_once else sum(1 for _ in report(arrivals(), progress))
     coming = batches(arrivals(), limits.BATCH_ROWS, lambda one: len(one.record.to_json_bytes()))
@@ -98,7 +99,7 @@ def load(
                 if left := next((one for one in batch if isinstance(one.record, Cleaned)), None):
                     allowed = "records that are whole: this is what is left of one"
                     raise InvalidInputError.one("records", left.record.id, allowed)
-                incoming.take(change, batch, by, reason, with_events=incoming.trust)
+                incoming.take(change, batch)
                 change.concern(one.record.id for one in batch)
                 if progress and at_once:
                     progress(loaded.read, loaded.read)
@@ -146,27 +147,23 @@ def report(items: Iterable[T], progress: Progress | None, total: int = 0) -> Ite
 
 @dataclass
 class _Incoming:
-    """Records that came in so far, which `result` counts. `out_of_use` has the ids of those that are
-    archived here now because they are there, and of those that were archived here before.
+    """Records that came in so far, which `result` counts; `by` whom, and what is told of where they
+    came from. `has_lives`: what happened to them there comes with them, and is taken over with
+    trust. `out_of_use` has the ids of those that are archived here now because they are there, and
+    of those that were archived here before.
     """
 
     result: Loaded
     trust: bool
+    by: str
+    reason: str | None = None
     may_retire: bool = True
+    has_lives: bool = False
     out_of_use: set[str] = field(default_factory=set)
 
-    def take(
-        self,
-        change: Change,
-        batch: Sequence[_Arrival],
-        by: str,
-        reason: str | None,
-        *,
-        with_events: bool = False,
-    ) -> bool:
+    def take(self, change: Change, batch: Sequence[_Arrival]) -> bool:
         """Keeps the records that are new, and retires those that are here where they are retired
-        there; whether any was new. `with_events`: what happened to them there
-        is taken over as well.
+        there; whether any was new.
         """
         writer, name = change.writer, change.project.name
         self.may_retire = self.may_retire and writer.may_govern(name)
@@ -192,18 +189,17 @@ class _Incoming:
             elif one.is_retired and one.record.id not in conflicts:
                 again.append(one)
         if not self.trust:
-            came = [_tell_arrival(change, one, by, reason) for one in new.values()]
-            writer.add_events(name, came)
+            writer.add_events(name, [self._tell_arrival(change, one) for one in new.values()])
         for one in again:
             if self._retires(writer, name, one) and not (self.trust and one.events):
-                _retire(change, one, by)
-        if with_events:
+                self._retire(change, one)
+        if self.has_lives and self.trust:
             same = [one for one in coming if one.record.id not in conflicts]
-            self._take_events(change, same, new.keys(), by)
+            self._take_events(change, same, new.keys())
         return bool(new)
 
     def _take_events(
-        self, change: Change, coming: Sequence[_Arrival], new: Collection[str], by: str
+        self, change: Change, coming: Sequence[_Arrival], new: Collection[str]
     ) -> None:
         """Takes over what happened to these records elsewhere. One that was recorded here or there
         is no stranger's in either, whichever is asked first.
@@ -221,14 +217,13 @@ class _Incoming:
         self.result.events += len(writer.add_events(name, events))
         for record_id in writer.having_events(name, [one.record.id for one in coming]):
             if record_id in own_there:
-                _believe_now(change, record_id, by, lambda _: True)
+                _believe_now(change, record_id, self.by, lambda _: True)
             refresh_status(writer, name, record_id)
         change.follow(restored=True)
 
-    def foresee(
-        self, project: Project, coming: Iterable[_Arrival], *, with_events: bool = False
-    ) -> None:
+    def foresee(self, project: Project, coming: Iterable[_Arrival]) -> None:
         """Counts what would be done, without taking the write lock."""
+        with_events = self.has_lives and self.trust
         first_seen: dict[str, bytes] = {}  # what is said first of an id is what would be kept
         store, name, result = project.store, project.name, self.result
         for one in coming:
@@ -290,27 +285,27 @@ class _Incoming:
         self.result.retired += retires
         return retires
 
+    def _tell_arrival(self, change: Change, one: _Arrival) -> Event:
+        """That a record came from elsewhere, who vouched for it there, and that it was retired
+        there.
+        """
+        written, there = one.record.metadata.validation, one.standing
+        details: dict[str, Any] = {
+            "reason": self.reason,
+            "verified_by": there.verified_by or written.verified_by,
+            "verification_id": there.verification_id or written.verification_id,
+        }
+        if one.is_retired:
+            details |= {"status": "archived", "replaced_by": find_successor(one.events)}
+        return clean_event(change.event(one.record.id, "imported", self.by, **details))
 
-def _tell_arrival(change: Change, one: _Arrival, by: str, reason: str | None) -> Event:
-    """That a record came from elsewhere, who vouched for it there, and that it was retired there."""
-    written, there = one.record.metadata.validation, one.standing
-    details: dict[str, Any] = {
-        "verified_by": there.verified_by or written.verified_by,
-        "verification_id": there.verification_id or written.verification_id,
-    }
-    if one.is_retired:
-        details |= {"status": "archived", "replaced_by": find_successor(one.events)}
-    return clean_event(change.event(one.record.id, "imported", by, reason=reason, **details))
-
-
-def _retire(change: Change, one: _Arrival, by: str) -> None:
-    """Archives what is here because it is retired where it came from."""
-    successor, reason = find_successor(one.events), "retired where it came from"
-    if successor:
-        change.happen(one.record.id, "superseded", by, replaced_by=successor, reason=reason)
-    else:
-        change.happen(one.record.id, "status", by, status="archived", reason=reason)
-    change.follow()
+    def _retire(self, change: Change, one: _Arrival) -> None:
+        """Archives what is here because it is retired where it came from."""
+        successor, reason = find_successor(one.events), "retired where it came from"
+        kind: EventKind = "superseded" if successor else "status"
+        what = {"replaced_by": successor} if successor else {"status": "archived"}
+        change.happen(one.record.id, kind, self.by, reason=reason, **what)
+        change.follow()
 
 
 def merge(
@@ -329,12 +324,12 @@ def merge(
     merged = Merged(dry_run=dry_run)
     comes_along = partial(_comes_along, trust=trust, local=local, merged=merged)
     coming = filter(comes_along, source.stream(name))
-    incoming = _Incoming(merged, trust)
+    arrived_from = shorten(source.location, _TARGET_CHARS_MAX)
+    decision = project.decision("arrival", by, target=arrived_from)
+    incoming = _Incoming(merged, trust, by, ARRIVED_WITH + decision.id)
     if dry_run:
         incoming.foresee(project, report(map(_make_arrival, coming), progress, total))
     else:
-        arrived_from = shorten(source.location, _TARGET_CHARS_MAX)
-        decision = project.decision("arrival", by, target=arrived_from)
         for batch in batches(coming, limits.BATCH_ROWS, lambda pair: len(pair[0].body)):
             if _merge_batch(project, batch, incoming, decision, is_new=merged.decision is None):
                 merged.decision = decision.id
@@ -367,11 +362,9 @@ def _merge_batch(
     """Whether anything came that is not believed; the first of it comes with the decision that
     undoes its `arrival`.
     """
-    name, by = project.name, arrival.metadata.source.author
-    coming = list(map(_make_arrival, batch))
+    name, coming = project.name, list(map(_make_arrival, batch))
     with project.write() as change:
-        any_new = incoming.take(change, coming, by, ARRIVED_WITH + arrival.id)
-        strangers = any_new and not incoming.trust
+        strangers = incoming.take(change, coming) and not incoming.trust
         if strangers and is_new:
             change.append([arrival])
             if change.writer.may_govern(name):
@@ -387,7 +380,7 @@ def _merge_batch(
 
         for record_id in change.writer.having_events(name, [one.record.id for one in coming]):
             if incoming.trust:
-                _believe_now(change, record_id, by, is_void)
+                _believe_now(change, record_id, incoming.by, is_void)
             refresh_status(change.writer, name, record_id)
     return strangers
 
