@@ -4,9 +4,17 @@ from __future__ import annotations
 
 import subprocess
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from hardwon import Episode, Fix, Memory
+
+T = TypeVar("T")
+
+
+def need(value: T | None) -> T:
+    """The value, which must be there."""
+    assert value
+    return value
 
 
 def fix(

@@ -44,7 +44,7 @@ from hardwon.records.fields import new_id
 from hardwon.store.postgres.schema import WRITER
 from hardwon.surfaces.gate import Ask, Gate
 from hardwon.trust.access import Caller
-from short import run_program
+from short import need, run_program
 
 Namespace = tuple[str, ...]
 BOTH = pytest.mark.engines("sqlite", "postgres")
@@ -61,9 +61,7 @@ def keys(found: list[SearchItem]) -> list[str]:
 
 
 def value_of(store: HardwonStore, namespace: tuple[str, ...], key: str) -> dict[str, Any]:
-    found = store.get(namespace, key)
-    assert found is not None
-    return found.value
+    return need(store.get(namespace, key)).value
 
 
 def values(found: list[SearchItem]) -> list[dict[str, Any]]:
@@ -93,8 +91,7 @@ def test_an_item_is_put_read_changed_and_deleted(store: HardwonStore) -> None:
     assert first.value == value
     assert (first.namespace, first.key, first.created_at) == (namespace, "food", first.updated_at)
     store.put(namespace, "food", {"likes": []})
-    second = store.get(namespace, "food")
-    assert second is not None
+    second = need(store.get(namespace, "food"))
     assert second.value == {"likes": []}
     assert second.created_at == first.created_at < second.updated_at
     assert keys(store.search(namespace)) == ["food"]
@@ -355,8 +352,7 @@ def test_who_may_only_record_puts_and_reads_the_newest_and_does_not_delete(url: 
         store = HardwonStore(memory)
         store.put(("a",), "k", {"text": "the harbour opens at six"})
         store.put(("a",), "k", {"text": "the harbour opens at seven"})
-        found = store.get(("a",), "k")
-        assert found is not None
+        found = need(store.get(("a",), "k"))
         assert found.value == {"text": "the harbour opens at seven"}
         assert values(store.search((), query="harbour at six")) == [found.value]
         with pytest.raises(ForbiddenError):
@@ -418,8 +414,7 @@ def test_nobody_elses_entry_is_read_as_ones_own(memory: Memory) -> None:
     assert other.list_namespaces() == []
     other.put(("prices",), "tea", {"cents": 1, "text": "tea"})
     other.put(("planted",), "k", {"cents": 2})
-    found = store.get(("prices",), "tea")
-    assert found is not None
+    found = need(store.get(("prices",), "tea"))
     assert found.value == {"cents": 300}
     assert values(store.search(())) == [{"cents": 300}]
     assert values(store.search((), query="tea cents")) == [{"cents": 300}]
@@ -444,9 +439,7 @@ def test_the_last_put_is_read_whatever_clocks_say(tmp_path: Path) -> None:
     with Memory(tmp_path, clock=late) as ahead, Memory(tmp_path, clock=early) as behind:
         HardwonStore(ahead).put(("a",), "k", {"v": "first"})
         HardwonStore(behind).put(("a",), "k", {"v": "second"})
-        found = HardwonStore(ahead).get(("a",), "k")
-        assert found is not None
-        assert found.value == {"v": "second"}
+        assert need(HardwonStore(ahead).get(("a",), "k")).value == {"v": "second"}
 
 
 @BOTH

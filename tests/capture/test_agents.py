@@ -32,7 +32,7 @@ from hardwon.records.kinds import Trajectory
 from hardwon.text.failures import failure_hash
 from hardwon_cli import hook
 from hook_calls import say
-from short import run_program
+from short import need, run_program
 
 HARDWON = str(Path(sys.executable).with_name("hardwon"))
 MAKEFILE = """deploy:
@@ -291,13 +291,11 @@ def test_a_memory_that_came_along_is_not_used_in_the_background_either(
     shutil.copytree(shop, stranger)
     agent = FakeAgent("claude-code", stranger, "t")
     told = json.dumps(agent.event("UserPromptSubmit", prompt="make deploy")).encode()
-    done = hook.ask(at, words, told)
-    assert done
+    done = need(hook.ask(at, words, told))
     assert list(json.loads(done[0])) == ["systemMessage"]
     assert b"hardwon trust" in done[0]
     places.note(stranger / ".hardwon" / "memory.db")
-    done = hook.ask(at, ["--project", "shop", *words], told)
-    assert done
+    done = need(hook.ask(at, ["--project", "shop", *words], told))
     assert b"no region is set" in done[0]
 
 
@@ -442,9 +440,7 @@ def test_what_somebody_vouches_for_stays_for_itself(shop: Path) -> None:
     (work,) = work_of(shop)
     assert [step.action for step in work.steps] == ["make x"]
     with Memory() as memory:
-        kept = memory.get(best.id)
-        assert kept
-        assert kept.metadata.validation.status == "verified"
+        assert need(memory.get(best.id)).metadata.validation.status == "verified"
 
 
 def test_a_broken_session_file_begins_anew(shop: Path) -> None:

@@ -13,6 +13,7 @@ from hardwon import Fact, Memory
 from hardwon.capture.tests import read_result
 from hardwon.records.kinds import Record, Validation
 from little_projects import RIGHT, Project, said
+from short import need
 
 SEES_IMPORTS = """
 import sys
@@ -39,9 +40,7 @@ def facts(project: Project) -> list[Fact]:
 
 
 def validation_of(memory: Memory, record: Record) -> Validation:
-    kept = memory.get(record.id)
-    assert kept is not None
-    return kept.metadata.validation
+    return need(memory.get(record.id)).metadata.validation
 
 
 CALC_TEST = "tests/test_calc.py::test_addition"

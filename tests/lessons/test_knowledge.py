@@ -17,7 +17,7 @@ from hardwon import Episode, Memory, failure_hash, limits
 from hardwon.errors import InvalidInputError, UnknownRecordError
 from hardwon.fixes.adopt import adopt_fix_history, adopt_knowledge_base
 from hardwon.lessons.rules import Rule
-from short import fix, succeed
+from short import fix, need, succeed
 
 pytestmark = [pytest.mark.engines(*ENGINES), pytest.mark.clocked]
 
@@ -271,8 +271,7 @@ def test_rules_at_the_thresholds_of_training_memory(memory: Memory) -> None:
     states = {str(rule): rule.state for rule in memory.rules("t")}
     assert states == dict.fromkeys(["[WORKS] read the log", "[AVOID] guessed"], "candidate")
     episode = succeed(memory, "Read the log.", "READ  the log", author="bob")
-    rule = rule_of(memory, "Read the log.", "t")
-    assert rule is not None
+    rule = need(rule_of(memory, "Read the log.", "t"))
     assert (rule.state, rule.episodes, rule.sources) == ("active", 2, ("agent", "bob"))
     assert (rule.helpful, rule.harmful) == (2, 0)
     assert rule.evidence[0] == episode.id

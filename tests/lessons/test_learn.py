@@ -34,6 +34,7 @@ from hardwon.lessons.rules import Thresholds, merge_items, rule_state
 from hardwon.records.kinds import Decision, MistakeCard
 from hardwon.text.failures import names_any
 from hardwon.text.terms import canonical, hash_parts, list_words, say_the_same
+from short import need
 
 ISSUE = {
     "issue_type": "TIMEOUT", "model": "qwen2.5:7b",
@@ -310,8 +311,7 @@ def test_what_was_run_next_and_worked_is_the_fix(memory: Memory) -> None:
     (solution,) = memory.solutions(error)
     (failure,) = memory.care.failures()
     assert solution.action == recreate
-    fix = failure.fix
-    assert fix is not None
+    fix = need(failure.fix)
     assert (fix.action, fix.evidence) == (solution.action, solution.evidence)
     assert (fix.helped, fix.tried) == (1, 1)
 

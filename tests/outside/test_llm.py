@@ -24,6 +24,7 @@ from hardwon.errors import InvalidInputError, LlmError
 from hardwon.outside.llm import GROQ_BASE_URL, GROQ_MODEL, LLM_REPLY_TOKENS_MAX, ChatModel, Llm
 from llm_server import PATH, FakeLlm, completion
 from secrets_corpus import made_up
+from short import need
 
 KEY = "gsk" + "_" + made_up(52)
 BARE_KEY = made_up(32)  # a key that no pattern knows
@@ -366,8 +367,7 @@ def test_an_answer_that_is_none_is_told_as_what_it_is(
 
 
 def test_the_environment_with_a_key() -> None:
-    model = ChatModel.from_environment({"GROQ_API_KEY": KEY})
-    assert model is not None
+    model = need(ChatModel.from_environment({"GROQ_API_KEY": KEY}))
     assert (model.base_url, model.model) == (GROQ_BASE_URL, GROQ_MODEL)
     assert GROQ_BASE_URL == "https://api.groq.com/openai/v1"
     assert GROQ_MODEL == "llama-3.3-70b-versatile"
@@ -377,8 +377,7 @@ def test_the_environment_with_a_key() -> None:
 
 
 def test_the_environment_with_a_server_on_this_machine_needs_no_key(server: FakeLlm) -> None:
-    model = ChatModel.from_environment({"API_BASE_URL": f" {server.url}\n"})
-    assert model is not None
+    model = need(ChatModel.from_environment({"API_BASE_URL": f" {server.url}\n"}))
     assert model.complete("s", "u") == "fine"
     assert "Authorization" not in server.asked[0].headers
 

@@ -18,6 +18,7 @@ from hardwon.surfaces.mcp.server import make_server
 from hardwon.trust.access import Caller
 from mcp_calls import run, text_of
 from serving import served
+from short import need
 
 METADATA: dict[str, Any] = {
     "source": {"type": "agent_execution", "id": "trace-81", "author": "claude-code"},
@@ -75,8 +76,7 @@ def test_a_file_of_it_is_loaded_as_it_stands(text: str) -> None:
         validation = fact.metadata.validation
         assert (validation.status, validation.verified_by) == ("hypothesis", None)
         assert (validation.verification_id, validation.failure_hash) == (None, "c0ffee")
-        arrival = memory.audit(fact.id)[-1].event
-        assert arrival is not None
+        arrival = need(memory.audit(fact.id)[-1].event)
         assert (arrival.kind, arrival.verified_by) == ("imported", "test_runner")
         assert arrival.verification_id == "run-512"
         memory.verify(fact.id, "human_approval")

@@ -16,6 +16,7 @@ from hardwon.runs.shapes import Problem, Run, Step
 from hardwon.runs.steps import read_action, read_steps
 from hardwon.text.failures import Failure
 from hardwon.text.outcomes import run_observation
+from short import need
 
 NO_NUMPY = """Traceback (most recent call last):
   File "t.py", line 1, in <module>
@@ -61,9 +62,7 @@ def cured_by(problem: Problem) -> list[str]:
 
 
 def failure_of(recorded: Recorded) -> Failure:
-    failure = read_action(0, recorded)[-1].failure
-    assert failure
-    return failure
+    return need(read_action(0, recorded)[-1].failure)
 
 
 @pytest.mark.parametrize(

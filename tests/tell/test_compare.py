@@ -16,6 +16,7 @@ from clocks import START, Clock
 from hardwon import Memory
 from hardwon.errors import InvalidInputError
 from hardwon.lessons.scores import Comparison, Scored, compare, find_difference
+from short import need
 
 scores = st.lists(st.floats(0, 1), min_size=2, max_size=12)
 
@@ -29,8 +30,7 @@ def test_the_interval_holds_the_truth_as_often_as_it_says() -> None:
             on = [min(1.0, max(0.0, rng.gauss(hard + 0.1, 0.08))) for _ in range(6)]
             off = [min(1.0, max(0.0, rng.gauss(hard, 0.04))) for _ in range(9)]
             tasks.append((on, off))
-        found = find_difference(tasks)
-        assert found is not None
+        found = need(find_difference(tasks))
         held += found[1][0] <= 0.1 <= found[1][1]
     assert 0.93 <= held / 2_000 <= 0.97
 

@@ -33,6 +33,7 @@ from hardwon.text.failures import (
 )
 from hardwon.text.tables import Patterns
 from hardwon.trust import redact
+from short import need
 
 REPORTED = [(name, report) for name, group in ALIKE.items() for report in group]
 
@@ -109,8 +110,7 @@ def test_what_stands_around_a_report_does_not_count(dress: str) -> None:
 )
 def test_whoever_runs_a_program_says_nothing_of_why_it_failed(dressed: str) -> None:
     words = "deploy.sh: STAGING_HOST is not set"
-    failure = read_failure(dressed.format(words))
-    assert failure is not None
+    failure = need(read_failure(dressed.format(words)))
     assert (failure.words, failure.tells) == (words, True)
 
 
@@ -132,8 +132,7 @@ def test_the_most_telling_line_is_chosen() -> None:
     ],
 )
 def test_of_an_unknown_tool_the_last_line_that_complains_is_taken(output: str, words: str) -> None:
-    failure = read_failure(output)
-    assert failure is not None
+    failure = need(read_failure(output))
     assert (failure.words, failure.tells) == (words, False)
 
 
@@ -270,8 +269,7 @@ def test_what_differs_between_two_runs_does_not_count(
 
 
 def test_a_failure_is_shown_alone_or_among_others() -> None:
-    failure = read_failure("ModuleNotFoundError: No module named 'numpy'")
-    assert failure is not None
+    failure = need(read_failure("ModuleNotFoundError: No module named 'numpy'"))
     other = "E   ModuleNotFoundError: No module named 'numpy'\nE   KeyError: 'x'"
     assert shows_failure(other, failure)
     assert not shows_failure("ModuleNotFoundError: No module named 'requests'", failure)

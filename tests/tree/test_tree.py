@@ -29,7 +29,7 @@ from hardwon.tree.engine import MemoryEngine
 from hardwon.tree.files import TreeFiles
 from hardwon.tree.mirror import Mirror
 from processes import Child, Tell
-from short import run_program
+from short import need, run_program
 
 FAILURE: dict[str, Any] = {
     "outcome": "failure", "tool": "code_interpreter", "error_type": "runtime",
@@ -72,9 +72,7 @@ def end_without_a_word(engine: MemoryEngine) -> None:
 
 
 def status(engine: MemoryEngine, record_id: str) -> str:
-    record = engine.memory.get(record_id)
-    assert record
-    return record.metadata.validation.status
+    return need(engine.memory.get(record_id)).metadata.validation.status
 
 
 def cut_power(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -167,8 +165,7 @@ def test_a_file_that_vanished_is_absent_until_it_is_back(engine: MemoryEngine) -
     assert [life.kind for life in engine.memory.audit(record.id)] == ["created", "status", "absent"]
     path.write_bytes(data)
     assert contents(engine) == ["Here and gone", "Stays"]
-    back = engine.memory.get(record.id)
-    assert back is not None
+    back = need(engine.memory.get(record.id))
     result = (back.metadata.validation.status, back.metadata.validation.verification_id)
     assert result == ("verified", "ci-7")
     assert engine.memory.odds(tool="code_interpreter").attempts == 2

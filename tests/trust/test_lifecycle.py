@@ -20,7 +20,7 @@ from hardwon import Fact, Memory, Metadata, Source
 from hardwon.errors import InvalidInputError
 from hardwon.records.kinds import STATUSES, VERIFIERS, AnyRecord, Validation
 from hardwon.trust.lifecycle import MAY_CLAIM_VERIFIED, NEXT_STATUSES
-from short import succeed
+from short import need, succeed
 from strategies import at
 
 pytestmark = pytest.mark.engines(*ENGINES)
@@ -170,8 +170,7 @@ class Lifecycle(RuleBasedStateMachine):
     @invariant()
     def statuses_are_what_the_rules_say(self) -> None:
         for record, known in self.model.items():
-            found = self.memory.get(record)
-            assert found is not None
+            found = need(self.memory.get(record))
             assert found.metadata.validation.status == known.status
             assert self.memory.care.links(record).replaced_by == known.replaced_by
             life = self.memory.audit(record)

@@ -19,6 +19,7 @@ from hardwon.records.kinds import Validation
 from hardwon.tree.engine import MemoryEngine
 from hardwon.trust.access import Scope
 from serving import served
+from short import need
 
 Way = Callable[[Memory, Memory, Path], Loaded | Merged]
 
@@ -62,9 +63,7 @@ def fill(memory: Memory) -> dict[str, str]:
 
 
 def status(memory: Memory, record_id: str) -> str:
-    record = memory.get(record_id)
-    assert record
-    return record.metadata.validation.status
+    return need(memory.get(record_id)).metadata.validation.status
 
 
 def statuses(memory: Memory, ids: dict[str, str]) -> dict[str, str]:
@@ -301,9 +300,7 @@ def test_what_an_owner_loads_again_is_what_it_was(place: Places, tmp_path: Path)
             lives = [[entry.event for entry in of.audit(record_id)] for of in (one, two)]
             assert lives[0] == lives[1], f"who decided what about the {name} one, and when"
         assert two.care.links(ids["superseded"]).replaced_by == ids["hypothesis"]
-        strange = two.get(planted)
-        assert strange
-        assert strange.said_by == "eve via import", "who was a stranger is one"
+        assert need(two.get(planted)).said_by == "eve via import", "who was a stranger is one"
         validation = two.get(ids["published"]).metadata.validation  # type: ignore[union-attr]
         assert (validation.verified_by, validation.verification_id) == ("test_runner", "ci-7")
         assert wrong_with(two) == []
@@ -435,8 +432,7 @@ def test_a_database_user_who_may_only_record_brings_what_was_retired_as_retired(
     with Memory(tmp_path / "one.db") as one:
         ids = fill(one)
         one.export(tmp_path / "out.jsonl")
-        archived = one.get(ids["archived"])
-        assert archived
+        archived = need(one.get(ids["archived"]))
         plain = archived.metadata.copy_with(validation=Validation())
         (tmp_path / "live.jsonl").write_text(archived.copy_with(metadata=plain).to_json())
     with own_login(place("shared"), "default", "writer") as url, Memory(url) as writer:

@@ -14,6 +14,7 @@ from hardwon import Fact, Memory, limits
 from hardwon.errors import InvalidInputError
 from hardwon.lessons.sources import Votes, fair_parts
 from hardwon.surfaces.mcp.tools import TOOLS, make_answer
+from short import need
 
 pytestmark = pytest.mark.engines(*ENGINES)
 
@@ -30,8 +31,7 @@ def test_nothing_happened_after_it_arrived(place: Places, clock: Clock) -> None:
     with Memory(place("a"), clock=clock) as memory:
         for _ in range(9):
             attempt(memory, ok=False)
-        kept = memory.get(attempt(memory, ok=True, author="mallory", at=FAR))
-        assert kept
+        kept = need(memory.get(attempt(memory, ok=True, author="mallory", at=FAR)))
         assert kept.metadata.context.timestamp <= clock.now
         assert next(iter(memory.browse())).id == kept.id
         clock.now += timedelta(days=400)
@@ -169,9 +169,7 @@ def plant(place: str) -> tuple[str, str]:
 
 
 def status(memory: Memory, record_id: str) -> str:
-    found = memory.get(record_id)
-    assert found
-    return found.metadata.validation.status
+    return need(memory.get(record_id)).metadata.validation.status
 
 
 def test_a_merged_memory_is_a_stranger(place: Places) -> None:
@@ -198,9 +196,7 @@ def test_a_merged_memory_is_a_stranger(place: Places) -> None:
         by_maria = ("published by maria", "rollback ann by maria")
         for left in (*by_maria, f"forgotten by user: {ours.id}"):
             assert all(left in text for text in told)
-        kept = memory.get(planted)
-        assert kept
-        assert kept.metadata.source.author == "maria", "it arrived unchanged"
+        assert need(memory.get(planted)).metadata.source.author == "maria", "it arrived unchanged"
         arrived = [event for event in memory.audit(planted) if event.kind == "imported"]
         assert len(arrived) == 1
         assert memory.merge(stranger).added == 0
@@ -237,9 +233,7 @@ def test_look_alikes_of_a_name_are_one_source(memory: Memory) -> None:
     assert kept.metadata.source.author == "ann"
     metadata = {"source": {"author": full_width}}
     fact = Fact(content="It needs cmake.", fact_type="observation", metadata=metadata)
-    added = memory.get(memory.add(fact))
-    assert added is not None
-    assert added.metadata.source.author == "ann"
+    assert need(memory.get(memory.add(fact))).metadata.source.author == "ann"
     assert memory.tokens.create(full_width).token.name == "ann"
     with pytest.raises(InvalidInputError):
         memory.tokens.create("\uff48ardwon")
@@ -271,8 +265,7 @@ def test_who_said_it_elsewhere_is_nobody_here(
     own = memory.record_fact("The shop opens at six.", "observation", author="ann")
     memory.record_fix(ISSUE, True, True, fix_commands=["systemctl restart m"], author="ann")
     memory.load(file)
-    theirs = memory.get(fact.id)
-    assert theirs
+    theirs = need(memory.get(fact.id))
     assert (theirs.metadata.source.author, theirs.said_by) == ("ann", "ann via import")
     assert memory.stats().by_author == {"ann": 2, "ann via import": 5}
     assert memory.recall("deploys need a token")[0].author == "ann via import"
@@ -303,8 +296,7 @@ def test_who_said_it_elsewhere_is_nobody_here(
     assert not memory.fixes.strategies("TIMEOUT")
     memory.undo(decision.id)
     memory.verify(fact.id, "human_approval", author="bob")
-    kept = memory.get(fact.id)
-    assert kept
+    kept = need(memory.get(fact.id))
     assert (kept.said_by, kept.metadata.validation.status) == ("ann via import", "verified")
     assert memory.rebuild() == 0
     assert wrong_with(memory) == []
@@ -318,8 +310,7 @@ def test_who_said_it_elsewhere_is_nobody_here(
 def test_trust_makes_what_came_before_count_as_recorded_here(memory: Memory, place: Places) -> None:
     with Memory(place("theirs")) as stranger:
         claimed = attempt(stranger, ok=True, author="ann")
-    arrival = memory.merge(place("theirs")).decision
-    assert arrival
+    arrival = need(memory.merge(place("theirs")).decision)
     assert memory.stats().by_author == {"ann via import": 1}
     memory.merge(place("theirs"), trust=True)
     assert memory.stats().by_author == {"ann": 1}

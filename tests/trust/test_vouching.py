@@ -11,6 +11,7 @@ from hardwon import Memory
 from hardwon.memory.here import RecordedHere
 from little_projects import RIGHT, WRONG, Project, git, said
 from serving import served
+from short import need
 
 # of RIGHT, which anybody knows who has seen the commit
 RIGHT_SHA1 = "197b8ac52b199cb9866b940a2029aa10393d4547"
@@ -61,8 +62,7 @@ def test_no_test_vouches_for_what_a_token_posted(
         git(broken.folder, "checkout", "-q", "calc.py")
         assert said(broken.pytest("-p", "hardwon")) == ["hardwon: 1 test passing again"]
         with broken.memory() as memory:
-            kept = memory.get(posted.json()["id"])
-            assert kept is not None
+            kept = need(memory.get(posted.json()["id"]))
             assert kept.metadata.validation.status == "hypothesis"
             assert kept.metadata.validation.verified_by is None
             context = memory.context(f"make {TEST} pass").text
@@ -78,9 +78,7 @@ def test_a_test_vouches_for_what_its_checkout_recorded(broken: Project, tmp_path
     told = said(broken.pytest("-p", "hardwon"))
     assert told == ["hardwon: 1 test passing again, 1 record verified"]
     with broken.memory() as memory:
-        kept = memory.get(fixed.id)
-        assert kept is not None
-        assert kept.metadata.validation.verified_by == "test_runner"
+        assert need(memory.get(fixed.id)).metadata.validation.verified_by == "test_runner"
         assert "git checkout calc.py" in skills_of(memory, tmp_path / "skills")
 
 
