@@ -44,48 +44,51 @@ _NAMES: Final = {
 
 
 class Adviser:
-    """Answers about actions, of one project."""
+    """Answers about an action: what it is for, what is to be got rid of or fixed by it, and who takes
+    it.
+    """
 
-    def __init__(self, project: Project) -> None:
-        self._project = project
-        self._store = project.store
-        self._knowledge = project.knowledge
-        self._finder = SolutionFinder(project)
-
-    def advise(
+    def __init__(
         self,
+        project: Project,
         action: str,
         task: str | None,
         error: str | None,
         issue: Issue | None,
-        steps: Sequence[Step],
         fixer: str | None,
-    ) -> Advice:
-        """What is known of the action at this moment of a run."""
-        attempts = [*self._find_attempts(action, task), *read_own_attempts(steps, action)]
+    ) -> None:
+        self._project, self._store, self._knowledge = project, project.store, project.knowledge
+        self._finder = SolutionFinder(project)
+        self._action, self._task, self._error = action, task, error
+        self._issue, self._fixer = issue, fixer
+
+    def advise(self, steps: Sequence[Step]) -> Advice:
+        """What is known of the action after these steps of a run."""
+        action = self._action
+        attempts = [*self._find_attempts(), *read_own_attempts(steps, action)]
         failed_action = steps[-1].action if steps else action
-        failure = read_shown_failure(error, failed_action) if error else None
+        failure = read_shown_failure(self._error, failed_action) if self._error else None
         standing = find_reason(attempts)
-        if not error and standing:
+        if not self._error and standing:
             failed_action, failure = action, standing[-1].shown  # as it failed, so it will again
         done = tuple(step.action for step in steps)
-        situation = Situation(task or "", failed_action, failure, done)
+        situation = Situation(self._task or "", failed_action, failure, done)
         changed, passing = self._finder.find_change(standing, action, steps)
         if changed == "the cause":
             steps = [step for step in steps if same_action(step.action) != same_action(action)]
-        chances, basis = self._find_chances(action, task, issue, steps, fixer, attempts)
-        instead = self._find_instead(action, situation, error, issue)
+        chances, basis = self._find_chances(steps, attempts)
+        instead = self._find_instead(situation)
         return give_advice(Moment(attempts, chances, changed, passing, instead, basis))
 
-    def _find_attempts(self, action: str, task: str | None) -> list[Attempt]:
+    def _find_attempts(self) -> list[Attempt]:
         """Earlier attempts at the very same action, fixes that say it in words, experiences that
         begin with it, and facts that name it.
         """
         name, filters = self._project.name, Filters()
-        keys, most = [attempt_key(action)], _ATTEMPTS_READ_MAX
+        keys, most = [attempt_key(self._action)], _ATTEMPTS_READ_MAX
         hits = self._store.by_key(name, keys, filters, most, in_turns=True)
         known = {one.id for one in hits}
-        terms = list(dict.fromkeys(index_text(action).partition("\n")[0].split()))
+        terms = list(dict.fromkeys(index_text(self._action).partition("\n")[0].split()))
         worded = self._store.search(name, terms, filters, CANDIDATES, whole=True)
         hits += [one for one, _ in worded if one.kind in ("experience", "fact")]
         fixes = [one for one, _ in worded if one.kind == "fix"]
@@ -96,36 +99,30 @@ class Adviser:
             for record in records
             # what was run is known by its key, each author's newest first
             if record.id in known or not (isinstance(record, Fix) and record.fix_commands)
-            for attempt in read_attempts(record, action, task)
+            for attempt in read_attempts(record, self._action, self._task)
         ]
 
     def _find_chances(
-        self,
-        action: str,
-        task: str | None,
-        issue: Issue | None,
-        steps: Sequence[Step],
-        fixer: str | None,
-        attempts: Sequence[Attempt],
+        self, steps: Sequence[Step], attempts: Sequence[Attempt]
     ) -> tuple[Chances, dict[str, float]]:
         """How likely the action is to work, and on what that rests."""
         in_words = [one for one in attempts if one.record_id and not one.counted]
         worked = float(sum(not one.failed for one in in_words))
-        if issue:
-            odds = self._knowledge.fix_odds(issue, fixer=fixer, action=action)
+        if self._issue:
+            odds = self._knowledge.fix_odds(self._issue, fixer=self._fixer, action=self._action)
             strength = _FIX_STRENGTH + len(in_words)
             p = (worked + _FIX_STRENGTH * odds.p_success) / strength
             attempted = float(odds.basis[0].attempts) if odds.basis else 0.0
             basis = {one.scope: float(one.attempts) for one in odds.basis if one.attempts}
             return Chances(p, p, attempted + len(in_words), "", p), basis
-        moment = read_moment(steps, task or "")
-        levels = find_levels(action, moment)
+        moment = read_moment(steps, self._task or "")
+        levels = find_levels(self._action, moment)
         counts = self._store.outcomes(self._project.name, [EACH, *levels.all], self._project.today)
         if in_words:  # they speak of the action itself
             exact = levels.named["exact"]
             more = Counts(failed=len(in_words) - worked, solved=worked)
             counts[exact] = counts.get(exact, Counts()).plus(more)
-        chances = forecast(levels, counts, moment, action)
+        chances = forecast(levels, counts, moment, self._action)
         basis = {
             name: counts[level].tried
             for place, name in _NAMES.items()
@@ -137,31 +134,28 @@ class Adviser:
             basis = {"actions with its words": chances.evidence, **basis}
         return chances, {name: tried for name, tried in basis.items() if tried}
 
-    def _find_instead(
-        self, action: str, situation: Situation, error: str | None, issue: Issue | None
-    ) -> list[Lesson]:
+    def _find_instead(self, situation: Situation) -> list[Lesson]:
         """What made the error go away, what fixed the issue, what worked for the task; not the action
         itself, and nothing that deletes where nobody speaks of deleting.
         """
-        asked = "\n".join((action, situation.task, error or "", issue.description if issue else ""))
+        described = self._issue.description if self._issue else ""
+        asked = "\n".join((self._action, situation.task, self._error or "", described))
         lines: dict[str, Lesson] = {}
-        for lesson in self._find_lessons(situation, error, issue):
+        for lesson in self._find_lessons(situation):
             same = same_action(lesson.action)
             unasked = lesson.kind == "way" and deletes_without_order(lesson.action, asked)
-            if same != same_action(action) and not unasked:
+            if same != same_action(self._action) and not unasked:
                 lines.setdefault(same, lesson)
             if len(lines) == _INSTEAD_MAX:
                 break  # what comes after is not looked for
         return list(lines.values())
 
-    def _find_lessons(
-        self, situation: Situation, error: str | None, issue: Issue | None
-    ) -> Iterator[Lesson]:
+    def _find_lessons(self, situation: Situation) -> Iterator[Lesson]:
         known = self._finder.find_solutions(situation)
         yield from (one for one in known if one.helped or one.kind == "way")
-        if issue:
-            yield from self._find_fixes(issue)
-        if situation.task and not error:
+        if self._issue:
+            yield from self._find_fixes(self._issue)
+        if situation.task and not self._error:
             yield from self._finder.find_ways(situation.task)
 
     def _find_fixes(self, issue: Issue) -> Iterator[Lesson]:

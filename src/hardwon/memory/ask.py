@@ -226,10 +226,10 @@ class Asking(Group):
             error=error,
             author=author,
         )
-        so_far = so_far[-limits.STEPS_LEARNED_MAX :]
+        asked = action, task, error, given_issue, author or fixer
         with self._project.store.together(self._project.name):
-            adviser = advise.Adviser(self._project)
-            return adviser.advise(action, task, error, given_issue, so_far, author or fixer)
+            adviser = advise.Adviser(self._project, *asked)
+            return adviser.advise(so_far[-limits.STEPS_LEARNED_MAX :])
 
     @lazy
     def _finder(self) -> Finder:

@@ -56,20 +56,15 @@ def say_fixes(
         yield _say_model(known, issue, fixer, by_type, history_tokens_max, alone=alone)
     for sort in SORTS:
         worked = [choice for choice in choices.worked if choice.scope == sort]
-        allowed = few_of_each(
-            choices.failed if sort == NOT_AGAIN else worked,
-            lambda choice: choice.ranked.support.only_source,
-            most,
+        due = choices.failed if sort == NOT_AGAIN else worked
+        allowed = few_of_each(due, lambda choice: choice.ranked.support.only_source, most)
+        drafts = (
+            _say_strategy(choice, word_strategy(choice.ranked, record), issue, sort, alone=alone)
+            for choice in allowed
+            if (record := known.read_strategy(choice.ranked))
+            and (choice.scope == "signature" or concerns(record, issue))
         )
-        drafts = []
-        for choice in allowed:
-            record = known.read_strategy(choice.ranked)
-            if record and (choice.scope == "signature" or concerns(record, issue)):
-                strategy = word_strategy(choice.ranked, record)
-                drafts.append(_say_strategy(choice, strategy, issue, sort, alone=alone))
-            if len(drafts) == _CONSIDERED * most:
-                break
-        yield from drafts
+        yield from islice(drafts, _CONSIDERED * most)
     brought_in = known.adopted(FIX_HISTORY, LOOKED_INTO_MAX)
     hints = (_say_hint(hint, base) for base in brought_in for hint in find_hints(base, issue))
     yield from islice(hints, most)
@@ -113,10 +108,8 @@ def _say_model(
     attempts = f"{odds.attempts} attempt{'' if odds.attempts == 1 else 's'}"
     counts = f"{name}: {attempts}, {odds.verified} verified, p = {odds.p_success:.2f}"
     common = ", ".join(f"{one.item} ({one.records})" for one in heard[:_COMMON_ISSUES_MAX])
-    notes = sorted(
-        known.write_notes(model, heard),
-        key=lambda note: not note.startswith(f"{issue.issue_type} "),
-    )
+    first = f"{issue.issue_type} "
+    notes = sorted(known.write_notes(model, heard), key=lambda note: not note.startswith(first))
     details = [
         clean_line(detail, limits.LESSON_CHARS_MAX)
         for detail in (f"common issues: {common}" if common else "", *notes[:_NOTES_MAX])
