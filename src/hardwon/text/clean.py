@@ -154,31 +154,14 @@ _visible = Remembered(_show)
 
 # ---- what is looked for, however it is written
 
+# Each letter or sign with those that look like it.
 _ALIKE: Final = {
-    other: letter
-    for letter, others in {
-        "a": "аαɑ",  # noqa: RUF001
-        "b": "ьƅ",
-        "c": "сϲ",  # noqa: RUF001
-        "d": "ԁɗ",
-        "e": "еҽ℮",  # noqa: RUF001
-        "f": "ƒſ",
-        "h": "һհ",  # noqa: RUF001
-        "i": "іıι",  # noqa: RUF001
-        "m": "мⅿ",
-        "n": "ոпη",
-        "o": "оοօ",  # noqa: RUF001
-        "r": "гᴦ",  # noqa: RUF001
-        "s": "ѕꜱ",  # noqa: RUF001
-        "w": "ԝшω",
-        "y": "уүγ",  # noqa: RUF001
-        "<": "‹〈⟨≺❮",  # noqa: RUF001
-        ">": "›〉⟩≻❯",  # noqa: RUF001
-        "/": "∕⁄⧸",  # noqa: RUF001
-        "-": "‐‒–—−",  # noqa: RUF001
-        "|": "│∣ǀ",  # noqa: RUF001
-    }.items()
-    for other in others
+    other: group[0]
+    for group in (
+        "aаαɑ bьƅ cсϲ dԁɗ eеҽ℮ fƒſ hһհ iіıι mмⅿ nոпη oоοօ rгᴦ sѕꜱ wԝшω yуүγ "  # noqa: RUF001
+        "<‹〈⟨≺❮ >›〉⟩≻❯ /∕⁄⧸ -‐‒–—− |│∣ǀ"  # noqa: RUF001
+    ).split()
+    for other in group[1:]
 }
 _SKIPPED: Final = "\u0300"
 

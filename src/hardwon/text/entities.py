@@ -269,12 +269,9 @@ def _libraries(text: str) -> Iterator[_Mention]:
 _ERRNO_NAMES: Final = frozenset(errno.errorcode.values())
 _WRITTEN_AS: Final = {
     "state": "SQLSTATE",
-    "http": "HTTP",
-    "status": "HTTP",
-    "phrase": "HTTP",
     "errno": "errno",
     "winerror": "WinError",
-}
+} | dict.fromkeys(("http", "status", "phrase"), "HTTP")
 
 
 def _error_codes(text: str) -> Iterator[_Mention]:

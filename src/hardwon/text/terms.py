@@ -128,20 +128,10 @@ def own_texts(record: Record) -> Iterable[str]:
         )
     if isinstance(record, Fix):
         issue = record.issue
-        what = (
-            issue.model,
-            issue.issue_type,
-            issue.description,
-            issue.error_output or "",
-            record.analysis,
-        )
-        more = (
-            record.notes or "",
-            issue.test_prompt or "",
-            issue.actual_response or "",
-            record.fixer_type,
-        )
-        return chain(what, record.fix_commands, more)
+        what = (issue.model, issue.issue_type, issue.description, issue.error_output or "")
+        more = (record.notes or "", issue.test_prompt or "", issue.actual_response or "")
+        done = (record.analysis, *record.fix_commands)
+        return chain(what, done, more, (record.fixer_type,))
     return []
 
 

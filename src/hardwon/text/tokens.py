@@ -40,20 +40,16 @@ def cut_to_tokens(text: str, budget: int, count: Counter = count_tokens) -> str:
     upto = next((end for end in ends if end > len(whole)), len(text))
     if whole and upto - len(whole) <= WORD_CHARS_MAX:
         return whole
-    # An accent, or a part of a composed emoji, is not cut off: both halves would read differently.
-    inside = [
-        place
-        for place in range(len(whole), upto)
-        if not (
-            place
-            and (
-                unicodedata.combining(text[place])
-                or text[place] in _JOINERS
-                or text[place - 1] == "\u200d"
-            )
-        )
-    ]
+    inside = [place for place in range(len(whole), upto) if not _splits_letter(text, place)]
     return text[: _last_within(text, inside, budget, count)].rstrip() or whole
+
+
+def _splits_letter(text: str, place: int) -> bool:
+    """Whether a cut would take an accent off, or a part of a composed emoji: both halves would read
+    differently.
+    """
+    is_part = text[place] in _JOINERS or unicodedata.combining(text[place]) > 0
+    return place > 0 and (is_part or text[place - 1] == "\u200d")
 
 
 _WORD: Final = re.compile(r"\S+")
