@@ -16,7 +16,7 @@ SOURCE = Path(hardwon.__file__).parent
 ROOT = SOURCE.parent.parent
 
 CODE_LINES_MAX = {
-    "base": 584, "records": 1_152, "text": 1_989, "runs": 898, "search": 561, "trust": 923,
+    "base": 584, "records": 1_152, "text": 1_949, "runs": 898, "search": 561, "trust": 923,
     "lessons": 2_850, "tell": 1_685, "outside": 1_349, "store": 4_687, "memory": 6_298, "capture": 2_610,
     "adapters": 576, "tree": 2_720, "training": 926, "fixes": 2_280, "surfaces": 7_042,
 }  # fmt: skip

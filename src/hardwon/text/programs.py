@@ -81,8 +81,7 @@ _DELETING: Final = re.compile(
 )
 _ABOUT_DELETING: Final = re.compile(
     r"(?i)\b(?:remov|delet|eras|drop|clear|clean|purg|wip(?:e|ing)|empt(?:y|ied)|prun|uninstall|discard"
-    r"|overwrit|get rid|stale|locked|rm(?:dir)?\b|exists?\b|(?:no|disk) space|disk full|kill|stop\b"
-    r"|restart|reset\b)|\.lock\b"
+    r"|overwrit|get rid|stale|locked|rm(?:dir)?\b|exists?\b|(?:no|disk) space|disk full)|\.lock\b"
 )
 # More programs by which a line is known to be one of a shell.
 _USUAL: Final = frozenset(
@@ -143,7 +142,7 @@ def looks(command: Command) -> bool:
         )
         return bool(code) and not _WRITING_CODE.search(code)
     words = plain_words(command)
-    if program == "git" and words in (["branch"], ["tag"]) and not {"-d", "-D"} & {*options}:
+    if program == "git" and words in (["branch"], ["tag"]):
         return True
     if program in _RUNNERS:
         return program not in ("make", "just", "task") and words[:1] != [] and words[0] in _SHOWING
