@@ -514,17 +514,6 @@ def graph_of(store: HardwonStore, node: Callable[..., Any]) -> Any:
     return graph.compile(store=store)
 
 
-def test_a_node_reaches_the_store_through_its_runtime(store: HardwonStore) -> None:
-    def node(state: State, runtime: Runtime[Any]) -> dict[str, Any]:
-        assert runtime.store is not None
-        runtime.store.put(("talk",), "last", {"text": state["messages"][-1].content})
-        return {"messages": [AIMessage("kept")]}
-
-    done = graph_of(store, node).invoke({"messages": [("user", "remember the milk")]})
-    assert done["messages"][-1].content == "kept"
-    assert values(store.search(("talk",), query="milk")) == [{"text": "remember the milk"}]
-
-
 def test_an_asynchronous_graph_puts_from_many_runs_at_once(store: HardwonStore) -> None:
     async def node(state: State, runtime: Runtime[Any]) -> dict[str, Any]:
         assert runtime.store is not None

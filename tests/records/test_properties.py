@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 import tempfile
 from itertools import permutations
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engines import ENGINES, holds_in_every_engine, memories, wrong_with
+from engines import holds_in_every_engine, memories, wrong_with
 from hardwon import Fact, Memory, Metadata
 from hardwon.records.fields import new_id
 from hardwon.records.kinds import STATUSES, AnyRecord, Event, Moment
@@ -168,22 +167,3 @@ def test_terms_are_what_the_index_tokenizer_keeps_whole(text: str) -> None:
     held = set(index_text(text).split())
     assert not held or held & set(query_terms(text)), "a text is found by itself"
     assert all(original == original.strip() for original in index_text(text).split())
-
-
-@holds_in_every_engine(
-    15, st.lists(records, min_size=1, max_size=4, unique_by=lambda record: record.id), st.randoms()
-)
-def test_a_memory_merged_into_the_other_engine_and_back_is_the_same(
-    engine: str, made: list[AnyRecord], rng: random.Random
-) -> None:
-    (elsewhere,) = set(ENGINES) - {engine}
-    with memories(engine, 2) as (one, back), memories(elsewhere, 1) as (other,):
-        one.add_many(made)
-        chosen = rng.choice(made)
-        if chosen.metadata.validation.status == "hypothesis":
-            one.verify(chosen.id, "test_runner")
-        one.forget(rng.choice(made).id)
-        other.merge(one, trust=True)
-        back.merge(other, trust=True)
-        assert state(back) == state(other) == state(one)
-        assert wrong_with(other) == []
