@@ -154,18 +154,6 @@ def test_a_warning_has_its_place_however_much_worked(memory: Memory) -> None:
     assert sum(line.startswith("this very issue") for line in lines_of(memory)) == 3
 
 
-def test_a_source_warns_before_it_has_told_everything_that_worked(memory: Memory) -> None:
-    for number in range(9):
-        for author in ("ann", "bob"):
-            fix(memory, f"way {number} of {author}", worked=True, author=author)
-    fix(memory, "sleep 1", worked=False, times=2, author="ann")
-    for budget in (200, 300):
-        found = lines_of(memory, budget)
-        assert any("do not repeat: sleep 1 [by ann]" in line for line in found), found
-        assert any("of bob [worked" in line for line in found), found
-    assert any("of ann [worked" in line for line in found), found
-
-
 def test_an_attempt_without_commands_that_resembles_nothing_is_no_error(memory: Memory) -> None:
     known = {"model": "llama", "issue_type": "NO_OUTPUT", "description": "backup gives no answer"}
     memory.record_fix(known, True, False, "a", ["b"])
