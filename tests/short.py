@@ -17,6 +17,10 @@ def need(value: T | None) -> T:
     return value
 
 
+def status(memory: Memory, record_id: str) -> str:
+    return need(memory.get(record_id)).metadata.validation.status
+
+
 def fix(
     memory: Memory, verified: bool = True, command: str = "", *, applied: bool = True, **more: Any
 ) -> Fix:

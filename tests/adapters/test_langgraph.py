@@ -73,10 +73,8 @@ def standing(memory: Memory) -> int:
     return sum(record.metadata.validation.status != "archived" for record in memory.browse())
 
 
-def answering(
-    store: HardwonStore, query: str, prefix: Namespace = (), **narrowed: Any
-) -> list[str]:
-    found = store.search(prefix, query=query, **narrowed)
+def answering(store: HardwonStore, query: str, prefix: Namespace = (), **more: Any) -> list[str]:
+    found = store.search(prefix, query=query, **more)
     return [item.key for item in found if item.score is not None]
 
 

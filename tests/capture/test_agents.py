@@ -32,7 +32,7 @@ from hardwon.records.kinds import Trajectory
 from hardwon.text.failures import failure_hash
 from hardwon_cli import hook
 from hook_calls import say
-from short import need, run_program
+from short import need, run_program, status
 
 HARDWON = str(Path(sys.executable).with_name("hardwon"))
 MAKEFILE = """deploy:
@@ -440,7 +440,7 @@ def test_what_somebody_vouches_for_stays_for_itself(shop: Path) -> None:
     (work,) = work_of(shop)
     assert [step.action for step in work.steps] == ["make x"]
     with Memory() as memory:
-        assert need(memory.get(best.id)).metadata.validation.status == "verified"
+        assert status(memory, best.id) == "verified"
 
 
 def test_a_broken_session_file_begins_anew(shop: Path) -> None:

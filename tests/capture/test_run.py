@@ -15,7 +15,7 @@ import subprocess
 import sys
 import termios
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -54,9 +54,7 @@ def _in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
         monkeypatch.delenv(name, raising=False)
 
 
-def run(
-    *command: str, options: Sequence[str] = (), **how: Any
-) -> subprocess.CompletedProcess[bytes]:
+def run(*command: str, options: Any = (), **how: Any) -> subprocess.CompletedProcess[bytes]:
     ends: dict[str, Any] = {} if "input" in how else {"stdin": subprocess.DEVNULL}
     words = [warm.python(), *HARDWON[1:], "run", *options, "--", *command]
     how = {"timeout": PATIENCE_S, **ends, **how}

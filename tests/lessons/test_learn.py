@@ -12,22 +12,13 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from cases import each
-from hardwon import (
-    Fix,
-    Issue,
-    Memory,
-    Step,
-    Trajectory,
-    fix_history_signature,
-    generate_issue_signature,
-    step_credit,
-)
+from hardwon import Fix, Issue, Memory, Step, Trajectory, generate_issue_signature, step_credit
 from hardwon.errors import InvalidInputError
 from hardwon.lessons import chance
 from hardwon.lessons.counts import LEVELS, level_of_score
 from hardwon.lessons.cures import Evidence, weigh_cures
 from hardwon.lessons.fix_odds import Attempts, FixCounts, Items, estimate_fix, estimate_tool
-from hardwon.lessons.issues import model_family, strategy_key
+from hardwon.lessons.issues import fix_history_signature, model_family, strategy_key
 from hardwon.lessons.keys import card_key, rule_key
 from hardwon.lessons.order import find_near_duplicates
 from hardwon.lessons.rules import Thresholds, merge_items, rule_state

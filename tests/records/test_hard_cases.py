@@ -21,7 +21,7 @@ from hardwon import Episode, Experience, Fact, Memory, Metadata, Step, Trajector
 from hardwon.errors import ConflictError, HardwonError, InvalidInputError, PlaceError, Problem
 from hardwon.memory.transfer import read_file
 from hardwon.records.fields import new_id
-from short import need
+from short import status
 from strategies import at
 
 TOKEN = "gh" + "p_" + "aB3dE5gH7jK9mN1pQ3sT5vW7yZ9bC1dE3fG5"
@@ -84,7 +84,7 @@ def test_a_verification_of_other_content_vouches_for_nothing_here(tmp_path: Path
         theirs.add(note("theirs", id=shared))
         theirs.verify(shared, "human_approval")
         assert mine.merge(theirs, trust=True).conflicting == [shared]
-        assert need(mine.get(shared)).metadata.validation.status == "hypothesis"
+        assert status(mine, shared) == "hypothesis"
 
 
 def test_one_id_with_two_contents_in_one_batch(memory: Memory, tmp_path: Path) -> None:

@@ -15,18 +15,7 @@ from hypothesis import strategies as st
 
 import hardwon
 from cases import each
-from hardwon import (
-    Episode,
-    Experience,
-    Fact,
-    Fix,
-    Metadata,
-    MistakeCard,
-    SolutionPattern,
-    Step,
-    Trajectory,
-    limits,
-)
+from hardwon import Episode, Experience, Fact, Fix, Metadata, Step, Trajectory, limits
 from hardwon.errors import InvalidInputError
 from hardwon.records.fields import new_id, to_us
 from hardwon.records.kinds import MODEL_OF_KIND, OBSERVATION_CUT, ROUTES, AnyRecord, safe_summary
@@ -217,10 +206,12 @@ def test_unknown_fields_are_named() -> None:
 
 
 def test_mistake_cards_have_the_defaults_and_cuts_of_training_memory() -> None:
-    card = MistakeCard(evidence="e" * 301, lesson="l" * 999, worker_id="w1", bad_decision=False)
+    card = hardwon.MistakeCard(
+        evidence="e" * 301, lesson="l" * 999, worker_id="w1", bad_decision=False
+    )
     assert (len(card.evidence), len(card.lesson)) == (300, 300)
     assert card.mistake_type == "unknown_mistake"
-    assert MistakeCard().lesson == "Avoid repeating this failure."
+    assert hardwon.MistakeCard().lesson == "Avoid repeating this failure."
 
 
 def test_unknown_issue_and_fixer_types_are_welcome_and_known_ones_listed() -> None:
@@ -254,7 +245,7 @@ SCHEMA_CASES: list[tuple[Any, dict[str, Any]]] = [
     (hardwon.AgentDBMetadata, METADATA_JSON),
     (hardwon.AtomicFact, FACT_JSON),
     (hardwon.ReasoningTrajectory, RUN_JSON),
-    (SolutionPattern, {**PATTERN_JSON, "metadata": METADATA_JSON}),
+    (hardwon.SolutionPattern, {**PATTERN_JSON, "metadata": METADATA_JSON}),
 ]
 
 

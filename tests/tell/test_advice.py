@@ -363,9 +363,7 @@ WITH_ERROR = {"model": "m", "issue_type": "TIMEOUT", "description": "no answer"}
 WITHOUT = {"model": "m", "issue_type": "NO_ANSWER", "description": "It stopped"}
 
 
-def in_another_process(
-    location: Path, number: int, issue: dict[str, Any], good: bool = False
-) -> str:
+def in_a_process(location: Path, number: int, issue: dict[str, Any], good: bool = False) -> str:
     """Asks for advice, says what it was, then tries all the same."""
 
     def work(tell: Any) -> None:
@@ -384,9 +382,9 @@ def in_another_process(
 
 
 @pytest.mark.parametrize("issue", [WITH_ERROR, WITHOUT], ids=["with an error", "without"])
-def test_the_third_attempt_is_blocked_until_success(tmp_path: Path, issue: dict[str, Any]) -> None:
+def test_a_third_attempt_is_blocked_until_success(tmp_path: Path, issue: dict[str, Any]) -> None:
     location = tmp_path / "brain"
-    verdicts = [in_another_process(location, number, issue) for number in range(3)]
+    verdicts = [in_a_process(location, number, issue) for number in range(3)]
     assert verdicts == ["unknown", "caution", "blocked"]
     with Memory(location) as memory:
         memory.record_fix(issue, True, True, fix_commands=["ollama pull m"], author="other")
@@ -397,7 +395,7 @@ def test_the_third_attempt_is_blocked_until_success(tmp_path: Path, issue: dict[
         assert "What was tried: “systemctl restart ollama”." in advice.message
         assert "Do not try it again" in advice.message
         assert "ollama pull m" in advice.message
-    assert in_another_process(location, 4, issue, good=True) == "blocked"
+    assert in_a_process(location, 4, issue, good=True) == "blocked"
     with Memory(location) as memory:
         assert memory.advise("systemctl restart ollama", issue=issue).failures == 0
 

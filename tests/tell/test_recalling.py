@@ -13,19 +13,9 @@ import pytest
 from hypothesis import strategies as st
 
 from engines import ENGINES, Places, holds_in_every_engine, memories, wrong_with
-from hardwon import (
-    Experience,
-    Fix,
-    Memory,
-    Metadata,
-    Source,
-    Step,
-    Trajectory,
-    fix_history_signature,
-    generate_issue_signature,
-    limits,
-)
+from hardwon import Experience, Fix, Memory, Metadata, Source, Step, Trajectory, limits
 from hardwon.errors import InvalidInputError
+from hardwon.lessons.issues import fix_history_signature, generate_issue_signature
 from hardwon.memory.context import RULES_IN_CONTEXT_MAX
 from hardwon.records.kinds import AnyRecord
 from hardwon.tell.advice import _UNLIKELY_AGAIN_BELOW as UNLIKELY_AGAIN_BELOW

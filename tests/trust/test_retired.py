@@ -19,7 +19,7 @@ from hardwon.records.kinds import Validation
 from hardwon.tree.engine import MemoryEngine
 from hardwon.trust.access import Scope
 from serving import served
-from short import need
+from short import need, status
 
 Way = Callable[[Memory, Memory, Path], Loaded | Merged]
 
@@ -60,10 +60,6 @@ def fill(memory: Memory) -> dict[str, str]:
     memory.archive(ids["archived"], "no longer true", by="ann")
     memory.supersede(ids["superseded"], ids["hypothesis"], "told better", by="ann")
     return ids
-
-
-def status(memory: Memory, record_id: str) -> str:
-    return need(memory.get(record_id)).metadata.validation.status
 
 
 def statuses(memory: Memory, ids: dict[str, str]) -> dict[str, str]:
@@ -147,7 +143,7 @@ def test_what_is_archived_without_a_history_stays_so(
 
 @on_both_engines
 @pytest.mark.parametrize("way", [load, merge, load_trusting])
-def test_coming_twice_adds_nothing(theirs: Memory, mine: Memory, tmp_path: Path, way: Way) -> None:
+def test_twice_adds_nothing(theirs: Memory, mine: Memory, tmp_path: Path, way: Way) -> None:
     ids = fill(theirs)
     way(mine, theirs, tmp_path)
     before = happened(mine, ids)

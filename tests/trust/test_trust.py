@@ -14,7 +14,7 @@ from hardwon import Fact, Memory, limits
 from hardwon.errors import InvalidInputError
 from hardwon.lessons.sources import Votes, fair_parts
 from hardwon.surfaces.mcp.tools import TOOLS, make_answer
-from short import need
+from short import need, status
 
 pytestmark = pytest.mark.engines(*ENGINES)
 
@@ -166,10 +166,6 @@ def plant(place: str) -> tuple[str, str]:
         stranger.publish(planted.id, by="maria")
         stranger.rollback("ann", by="maria")
         return planted.id, stranger.record_fact("Short of words.", "observation").id
-
-
-def status(memory: Memory, record_id: str) -> str:
-    return need(memory.get(record_id)).metadata.validation.status
 
 
 def test_a_merged_memory_is_a_stranger(place: Places) -> None:
