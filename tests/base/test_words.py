@@ -22,7 +22,7 @@ CODE_LINES_MAX = {
 }  # fmt: skip
 """Without blank lines, comments and docstrings. A room that got smaller does not grow again."""
 
-TEST_LINES_MAX = 45_800
+TEST_LINES_MAX = 45_700
 
 CLEAN = """base records text runs search trust lessons tell capture adapters tree training surfaces outside memory""".split()
 """The rooms whose names were looked through."""
