@@ -91,7 +91,7 @@ def settled(url: str) -> None:
         connection.execute("VACUUM ANALYZE")
 
 
-def size_of(location: str) -> int:
+def measure_size(location: str) -> int:
     with opened(location) as memory:
         return memory.stats().size_bytes
 
@@ -310,12 +310,12 @@ def measure_growth(url: str, options: argparse.Namespace, asked: Sequence[str]) 
     """
     settled(url)
     small = recall_p50(url, asked)
-    bytes_small = size_of(url) / options.records
+    bytes_small = measure_size(url) / options.records
     more = options.large - options.records
     took = load(url, "default", more, first=options.records)
     settled(url)
     large = recall_p50(url, asked)
-    bytes_large = size_of(url) / options.large
+    bytes_large = measure_size(url) / options.large
     print(
         f"{options.large:,} records against {options.records:,}: recall p50 {large:.2f} against "
         f"{small:.2f} ms, "

@@ -23,7 +23,7 @@ from typing import Final
 import apsw
 
 from hardwon import Experience, Memory, Metadata
-from hardwon.store.base import row_of
+from hardwon.store.base import build_row
 from hardwon.store.types import Row
 
 BULK_RATIO_MAX = 3.0
@@ -130,7 +130,7 @@ def in_turn(turn: int, ours: Callable[[], object], bare: Callable[[], object]) -
 def make_rows(memory: Memory, records: list[Experience]) -> list[Row]:
     """The very rows that the memory will write, made ready for the other side."""
     head = memory._project.head
-    return [row_of(memory._project.prepare(record, head)) for record in records]
+    return [build_row(memory._project.prepare(record, head)) for record in records]
 
 
 def measure_bulk(root: Path, count: int, rounds: int) -> Iterator[tuple[float, ...]]:

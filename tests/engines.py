@@ -111,7 +111,7 @@ def schemas_of(connection: psycopg.Connection[Any]) -> dict[str, str]:
     return dict(connection.execute("SELECT name, schema FROM hardwon.project").fetchall())
 
 
-def schema_of(url: str, project: str) -> str:
+def read_schema(url: str, project: str) -> str:
     with psycopg.connect(url) as connection:
         return schemas_of(connection)[project]
 
@@ -158,7 +158,7 @@ def wrong_with(memory: Memory) -> list[Finding]:
 def go_past(memory: Memory, sql: str) -> None:
     """Runs a statement as somebody who does not ask the memory."""
     if is_url(memory.location):
-        path = f"-c search_path={schema_of(memory.location, memory.project)},hardwon"
+        path = f"-c search_path={read_schema(memory.location, memory.project)},hardwon"
         with psycopg.connect(memory.location, autocommit=True, options=path) as database:
             database.execute(sql.encode())
     else:

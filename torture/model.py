@@ -74,7 +74,7 @@ class Picture:
     def forgotten(self) -> set[str]:
         return {event.record_id for event in self.events.values() if event.kind == "forgotten"}
 
-    def events_of(self, record_ids: Iterable[str]) -> dict[str, dict[str, Happened]]:
+    def list_events(self, record_ids: Iterable[str]) -> dict[str, dict[str, Happened]]:
         found: dict[str, dict[str, Happened]] = {record_id: {} for record_id in record_ids}
         for event_id, event in self.events.items():
             if event.record_id in found:
@@ -83,7 +83,7 @@ class Picture:
 
     def status_of(self, record_id: str) -> str:
         """What its events add up to."""
-        return status_of(self.records[record_id], self.events_of([record_id])[record_id])
+        return status_of(self.records[record_id], self.list_events([record_id])[record_id])
 
     @property
     def distrusted(self) -> set[str]:
@@ -424,7 +424,7 @@ def _refuse_unexplained(left: _Difference) -> None:
 
 def _check_statuses(picture: Picture, record_ids: Iterable[str]) -> None:
     there = [key for key in record_ids if key in picture.records]
-    events = picture.events_of(there)
+    events = picture.list_events(there)
     for key in there:
         row = picture.records[key]
         expected = status_of(row, events[key])

@@ -18,7 +18,7 @@ from fuzz_targets import TARGETS, Run, Target
 from hardwon.capture import tests as test_runs
 from hardwon.errors import InvalidInputError
 from hardwon.outside.locations import without_password
-from hardwon.store.sqlite.connection import file_system_of
+from hardwon.store.sqlite.connection import find_file_system
 from hardwon.text.lines import read_line
 from hardwon.tree.routing import Coherence
 from short import run_program
@@ -38,7 +38,7 @@ def test_a_parser_takes_its_input_or_refuses_it(name: str) -> None:
     [
         lambda: read_line("echo " + "9" * 60_000),
         lambda: read_line("pytest \ud800\udfff"),
-        lambda: file_system_of(Path("/a/b"), "36 35 98:0 /m /a\ud800 rw - nfs4 h:/x rw\n"),
+        lambda: find_file_system(Path("/a/b"), "36 35 98:0 /m /a\ud800 rw - nfs4 h:/x rw\n"),
         lambda: test_runs._files("t", "a" * 5_000 + ".py:3: in f\n", Path("/a"), Path("/a")),
         lambda: test_runs._files("t", 'File "a\0b.py", line 3\n', Path("/a"), Path("/a")),
     ],

@@ -68,7 +68,7 @@ BUGS: dict[str, tuple[type[Workload], Any]] = {
     "the emptied log is not synced": (OfRecords, mock.patch(f"{OF_SQLITE}.engine.files")),
     "a page in the log counts as cut off": (
         OfRecords,
-        mock.patch(f"{OF_SQLITE}.connection.size_of", return_value=0),
+        mock.patch(f"{OF_SQLITE}.connection.measure_size", return_value=0),
     ),
     "a log is taken for another's": (
         OfRecords,

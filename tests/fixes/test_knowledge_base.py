@@ -21,9 +21,9 @@ from hardwon.fixes.knowledge_base import (
     KnowledgeBase,
     KnowledgeFile,
     beyond,
-    joined,
+    join_knowledge,
     learned_knowledge,
-    merged,
+    merge_knowledge,
     renew,
 )
 from hardwon.fixes.tables import CountedStrategy, FixKnowledge
@@ -88,18 +88,21 @@ knowledge_bases = st.fixed_dictionaries(
 
 @given(knowledge_bases, knowledge_bases, knowledge_bases)
 def test_two_lose_none(base: dict[str, Any], mine: dict[str, Any], theirs: dict[str, Any]) -> None:
-    assert beyond(mine, joined(theirs, mine)) == {}
+    assert beyond(mine, join_knowledge(theirs, mine)) == {}
     assert beyond(base, base) == {}
-    both = merged(base, mine, theirs)
+    both = merge_knowledge(base, mine, theirs)
     assert beyond(beyond(mine, base), both) == {}
-    assert not beyond(beyond(theirs, base), joined(both, {"mine": theirs.get("mine", "")}))
-    for more, known in ((merged(base, base, theirs), theirs), (merged(base, mine, base), mine)):
+    assert not beyond(beyond(theirs, base), join_knowledge(both, {"mine": theirs.get("mine", "")}))
+    for more, known in (
+        (merge_knowledge(base, base, theirs), theirs),
+        (merge_knowledge(base, mine, base), mine),
+    ):
         assert beyond(more, known) == beyond(known, more) == {}
 
 
 def test_parts_that_somebody_holds_go_on_being_its_parts() -> None:
     base = KnowledgeBase()
-    renew(base, joined(base, learned_knowledge(SOME)))
+    renew(base, join_knowledge(base, learned_knowledge(SOME)))
     strategies = base["successful_strategies"]
     timeouts = strategies["TIMEOUT"]
     renew(base, {**base, "successful_strategies": {"TIMEOUT": ["pull again"], "OTHER": ["x"]}})

@@ -149,11 +149,11 @@ def test_secrets_stay_off_the_disk_on_every_way_in(tmp_path: Path) -> None:
 
 def test_merge_cleans_what_another_memory_kept_raw(tmp_path: Path) -> None:
     with Memory(tmp_path / "raw") as raw, Memory(tmp_path / "clean") as clean:
-        from hardwon.store.base import row_of
+        from hardwon.store.base import build_row
 
         leaky = note(f"uses {TOKEN}", metadata={"project_id": "default"})
         with raw._project.store.write(raw.project) as writer:
-            writer.append([row_of(leaky)])
+            writer.append([build_row(leaky)])
         assert clean.merge(raw, trust=True).added == 1
         assert clean.merge(raw, trust=True).present == 1
         kept = clean.get(leaky.id)

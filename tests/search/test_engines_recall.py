@@ -19,7 +19,7 @@ from engines import ENGINES, a_location
 from hardwon import Memory
 from hardwon.lessons.issues import generate_issue_signature
 from hardwon.search import rank as bm25
-from hardwon.store.sqlite.connection import SqliteSession, WordIndex, add_texts, marks_of
+from hardwon.store.sqlite.connection import SqliteSession, WordIndex, add_texts, make_marks
 from hardwon.text.terms import FORM
 
 RECORDS, QUESTIONS = (10_000, 200) if TORTURE else (2_500, 60)
@@ -106,7 +106,7 @@ def test_texts_are_scored_as_sqlite_scores_them(texts: list[list[str]], asked: l
         )
         for text in texts
     ]
-    marks = marks_of("agent", "hypothesis")
+    marks = make_marks("agent", "hypothesis")
     add_texts(session, "default", [(seq, text, marks) for seq, text in enumerate(kept)])
     match = " OR ".join(f'"{term}"' for term in asked)
     sql = (

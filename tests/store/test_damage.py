@@ -16,7 +16,7 @@ from cases import each
 from engines import go_past, wrong_with
 from faults import Disk, Fault, Process
 from hardwon import Memory, errors
-from hardwon.store.sqlite.connection import file_system_of, refuse_network_file_system
+from hardwon.store.sqlite.connection import find_file_system, refuse_network_file_system
 from hardwon.store.types import FORMAT
 from processes import Child, Tell
 
@@ -233,14 +233,14 @@ def test_network_file_systems_are_refused(tmp_path: Path, monkeypatch: pytest.Mo
         "42 22 0:52 / /mnt/größe\\134x rw - nfs4 server:/more rw\n"
         "garbage\n"
     )
-    assert file_system_of(Path("/home/x"), mounts) == "ext4"
-    assert file_system_of(Path("/mnt/team share/brain"), mounts) == "nfs4"
-    assert file_system_of(Path("/mnt/team share/local/x"), mounts) == "tmpfs"
-    assert file_system_of(Path("/mnt/team share2"), mounts) == "ext4"
-    assert file_system_of(Path("/mnt/größe\\x/brain"), mounts) == "nfs4"
-    assert file_system_of(Path("/x"), "") == ""
+    assert find_file_system(Path("/home/x"), mounts) == "ext4"
+    assert find_file_system(Path("/mnt/team share/brain"), mounts) == "nfs4"
+    assert find_file_system(Path("/mnt/team share/local/x"), mounts) == "tmpfs"
+    assert find_file_system(Path("/mnt/team share2"), mounts) == "ext4"
+    assert find_file_system(Path("/mnt/größe\\x/brain"), mounts) == "nfs4"
+    assert find_file_system(Path("/x"), "") == ""
     refuse_network_file_system(tmp_path)
-    monkeypatch.setattr("hardwon.store.sqlite.connection.file_system_of", lambda *_: "nfs4")
+    monkeypatch.setattr("hardwon.store.sqlite.connection.find_file_system", lambda *_: "nfs4")
     told = r"network file system \(nfs4\).* local disk, or use PostgreSQL"
     with pytest.raises(errors.PlaceError, match=told):
         Memory(tmp_path / "brain")

@@ -181,7 +181,7 @@ def same_figures(stores: tuple[Store, Store]) -> None:
         both(*stores, "totals", scope, 50)
         both(*stores, "totals", scope, 50, to_us(at(0)) // DAY_US + 1)
         both(*stores, "day_totals", scope, 50, 0)
-        keys = both(*stores, "most_counted", scope, 5)
+        keys = both(*stores, "list_frequent", scope, 5)
         for key in keys:
             both(*stores, "daily", scope, key)
             both(*stores, "daily", scope, key, 2)

@@ -15,7 +15,7 @@ import psycopg
 import pytest
 
 from cases import TORTURE, seed_of_the_run
-from engines import schema_of, schemas_of
+from engines import read_schema, schemas_of
 from hardwon import Memory
 from hardwon.errors import UnreachableError
 from hardwon.store.postgres import projects as setup
@@ -158,7 +158,7 @@ def dump(url: str) -> dict[str, list[Any]]:
 def kill_whoever_waits(server: Server, url: str, table: str, began: threading.Event) -> None:
     """Holds a table until the other one wants it too, and kills the server's process of that."""
     with contextlib.suppress(psycopg.OperationalError), psycopg.connect(url) as holding:
-        schema = schema_of(url, PROJECT)
+        schema = read_schema(url, PROJECT)
         holding.execute(f"LOCK TABLE {schema}.{table} IN ACCESS EXCLUSIVE MODE".encode())
         began.set()
         deadline = time.monotonic() + 120

@@ -20,9 +20,9 @@ from hardwon.errors import ForbiddenError, PlaceError
 from hardwon.records.fields import new_id
 from hardwon.records.kinds import Event, Moment, Source
 from hardwon.search.terms import Filters
-from hardwon.store.base import Store, row_of
+from hardwon.store.base import Store, build_row
 from hardwon.store.postgres import projects as setup
-from hardwon.store.postgres.connection import Link, quoted
+from hardwon.store.postgres.connection import Link, quote_name
 from hardwon.store.postgres.engine import PostgresStore, event_columns
 from hardwon.store.postgres.schema import (
     ACCESS,
@@ -100,7 +100,7 @@ def fill(url: str, project: str, word: str) -> dict[str, str]:
             writer.set_embedder(project, word, 2)
             writer.keep_vectors(project, [(fact.id, bytes(8))])
             writer.set_state(project, word, 7)
-        events = memory._project.store.events_of(project, fact.id)
+        events = memory._project.store.list_events(project, fact.id)
         (verified,) = [event for event in events if event.kind == "status"]
     made = {"fact": fact, "fix": fix, "episode": episode, "asked": asked, "came": came}
     return {name: one.id for name, one in made.items()} | {"event": verified.id}
@@ -210,7 +210,7 @@ def on_functions(place: Place) -> Iterator[tuple[str, str]]:
     retires = Event(record_id=came, kind="imported", by="ann", status="archived")
     yield called("add_events", event_columns(retires)), NOBODY
 
-    row = row_of(a_fact(A))
+    row = build_row(a_fact(A))
     body = row.body
     plain = {"id": row.id, "kind": "fact", "at_us": row.at_us, "author": "ann", "body": body}
     plain |= {"digest": "00", "status": "hypothesis", "validation": None, "helped": 0}
@@ -263,12 +263,12 @@ WAYS_OUT = (
 @pytest.mark.parametrize("who", [*ACCESS, "nobody"])
 def test_each_level_may_do_what_the_table_says_and_no_more(place: Place, who: str) -> None:
     names = {"a": place.schemas[A], "b": place.schemas[B], "b_reader": place.role(B, READER)}
-    names["database"] = quoted(str(psycopg.conninfo.conninfo_to_dict(place.url)["dbname"]))
+    names["database"] = quote_name(str(psycopg.conninfo.conninfo_to_dict(place.url)["dbname"]))
     with psycopg.connect(place.url) as connection:
         for table in PROJECT_TABLES:
             sql = "SELECT attname FROM pg_attribute WHERE attrelid = %s::regclass AND attnum = 1"
             found = connection.execute(sql, [f"{place.schemas[A]}.{table}"]).fetchall()
-            names[f"first of {table}"] = quoted(found[0][0])
+            names[f"first of {table}"] = quote_name(found[0][0])
     cases = [*on_tables(), *on_functions(place), *((sql, NOBODY) for sql in WAYS_OUT)]
     reached = [] if who == "nobody" else list(ACCESS[: ACCESS.index(who) + 1])
     wrong = []
@@ -307,13 +307,15 @@ def test_other_roles_are_out_of_reach(place: Place) -> None:
         with psycopg.connect(place.as_login(access), autocommit=True) as connection:
             above = [place.role(A, level) for level in ACCESS[ACCESS.index(access) + 1 :]]
             for role, way in product((*forbidden, *above), WAYS_TO_A_ROLE):
-                statement = way.format(quoted(role), role)
+                statement = way.format(quote_name(role), role)
                 with pytest.raises(psycopg.Error) as caught:
                     connection.execute(statement.encode())
                 assert caught.value.sqlstate in ("42501", "22023", "0LP01"), statement
             # a role for every login has to be one's own
             for role in (place.role(B, READER), OWNER, "postgres"):
-                connection.execute(f"ALTER ROLE CURRENT_USER SET role TO {quoted(role)}".encode())
+                connection.execute(
+                    f"ALTER ROLE CURRENT_USER SET role TO {quote_name(role)}".encode()
+                )
                 with psycopg.connect(place.as_login(access)) as later:
                     found = later.execute("SELECT current_user").fetchall()
                     assert found == [(place.logins[access],)]
@@ -367,7 +369,7 @@ def test_the_keeper_of_tokens_reaches_no_project(place: Place) -> None:
 def test_a_key_of_ones_own_rolls_nobody_back(place: Place) -> None:
     """What is believed is asked of decisions alone, which a writer cannot make."""
     with Memory(place.as_login(WRITER), A) as memory:
-        row = row_of(a_fact(A))
+        row = build_row(a_fact(A))
         claimed = row._replace(keys=("rollback:user",))
         with memory._project.store.write(A) as writer:
             writer.append([claimed])

@@ -9,7 +9,7 @@ import psycopg
 import pytest
 
 import plausible
-from engines import own_database, schema_of
+from engines import own_database, read_schema
 from hardwon import Memory
 from hardwon.store.postgres.connection import PostgresSession, in_postgres
 from hardwon.store.types import Values
@@ -80,7 +80,7 @@ def searches(url: str, monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, list[
 
 def test_a_small_search_goes_by_the_index(unseen: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """In both kinds of plan: for these values, and (from a sixth call on) for any."""
-    schema = f"-c search_path={schema_of(unseen, 'default')}"
+    schema = f"-c search_path={read_schema(unseen, 'default')}"
     for looked_at in (False, True):
         with psycopg.connect(
             unseen, autocommit=True, options=schema, cursor_factory=psycopg.RawCursor

@@ -13,7 +13,7 @@ import psycopg
 import pytest
 
 import plausible
-from engines import own_database, own_login, schema_of, wrong_with
+from engines import own_database, own_login, read_schema, wrong_with
 from hardwon import Episode, Fact, Memory, Metadata, Trajectory
 from hardwon.errors import ForbiddenError
 from hardwon.lessons.tallies import LESSONS_AT_ONCE_MAX
@@ -21,7 +21,7 @@ from hardwon.limits import VOTES_OF_AUTHOR_MAX
 from hardwon.records.fields import new_id
 from hardwon.records.kinds import AnyRecord, Event, Source, Validation
 from hardwon.search.terms import Filters
-from hardwon.store.base import row_of
+from hardwon.store.base import build_row
 from hardwon.store.postgres.engine import event_columns, row_columns
 from hardwon.store.postgres.schema import WRITER
 
@@ -46,7 +46,7 @@ def writer(owner: str) -> Iterator[str]:
 
 def connected(url: str) -> psycopg.Connection[Any]:
     """In the schema of the project."""
-    path = f"-c search_path={schema_of(url.replace(url.split('@')[0], 'postgresql://postgres'), PROJECT)}"
+    path = f"-c search_path={read_schema(url.replace(url.split('@')[0], 'postgresql://postgres'), PROJECT)}"
     return psycopg.connect(url, options=path)
 
 
@@ -79,7 +79,7 @@ def a_fact(author: str = "mallory", **validation: Any) -> Fact:
 
 
 def given(record: AnyRecord, **claims: Any) -> Json:
-    return {**row_columns(row_of(record), lessons=True), **claims}
+    return {**row_columns(build_row(record), lessons=True), **claims}
 
 
 def credited(record_id: str, by: str, helped: bool = True) -> Json:
@@ -125,7 +125,7 @@ def test_nothing_happens_later_than_it_arrives(writer: str) -> None:
     record = a_fact()
     moment = record.metadata.context.copy_with(timestamp=later)
     future = record.copy_with(metadata=record.metadata.copy_with(context=moment))
-    at_us = row_of(record).at_us
+    at_us = build_row(record).at_us
     with connected(writer) as connection:
         assert refused_rows(connection, "add_records", given(future))
         assert refused_rows(connection, "add_records", given(future, at_us=at_us))
@@ -236,7 +236,7 @@ def test_a_vector_is_of_a_record_that_is_there_and_has_none(owner: str, writer: 
         with memory._project.store.write(PROJECT) as opened:
             opened.set_embedder(PROJECT, "e", 2)
             opened.keep_vectors(PROJECT, [(theirs.id, bytes(8))])
-    schema = schema_of(owner, PROJECT)
+    schema = read_schema(owner, PROJECT)
     into = f"INSERT INTO {schema}.record_vector (seq, vector, dimension)"
     insert = f"{into} VALUES (%s, '\\x01', 2) ON CONFLICT"
     with connected(writer) as connection:

@@ -37,7 +37,7 @@ def test_rows_are_made_before(place: Places, what: str, monkeypatch: pytest.Monk
         Memory(place("brain"), consolidate_every=0) as memory,
         Memory(place("brain"), busy_timeout_ms=2_000, consolidate_every=0) as other,
     ):
-        store, row_of, is_writing = memory._project.store, base.row_of, False
+        store, build_row, is_writing = memory._project.store, base.build_row, False
         write = store.write
 
         @contextmanager
@@ -51,13 +51,13 @@ def test_rows_are_made_before(place: Places, what: str, monkeypatch: pytest.Monk
         def make(*given: Any) -> Any:
             made.append(is_writing)
             if len(made) == 1:  # nobody else waits for it
-                monkeypatch.setattr(base, "row_of", row_of)
+                monkeypatch.setattr(base, "build_row", build_row)
                 other.record_fact("Somebody else is quick.", "observation")
-                monkeypatch.setattr(base, "row_of", make)
-            return row_of(*given)
+                monkeypatch.setattr(base, "build_row", make)
+            return build_row(*given)
 
         monkeypatch.setattr(store, "write", writing)
-        monkeypatch.setattr(base, "row_of", make)
+        monkeypatch.setattr(base, "build_row", make)
         RECORDING[what](memory)
     assert made
     assert not any(made)

@@ -18,8 +18,8 @@ from hardwon.memory.places import open_store
 from hardwon.records.fields import from_us, new_id, to_us
 from hardwon.records.kinds import ACTIONS, STATUSES, Event, EventKind, Moment, Source, Validation
 from hardwon.search.terms import Filters
-from hardwon.store.base import Store, row_of
-from hardwon.store.query import record_of
+from hardwon.store.base import Store, build_row
+from hardwon.store.query import read_current
 from hardwon.store.types import Cursor, Row, Stored, TokenRow
 from hardwon.text.terms import query_terms
 from strategies import at
@@ -41,7 +41,7 @@ def row(content: str = "A fact.", seconds: int = 0, project: str = "p", **names:
     metadata = Metadata(
         project_id=project, context=moment, tags=names.get("tags", []), source=Source(author="ann")
     )
-    return row_of(
+    return build_row(
         Fact(id=new_id(at(seconds)), content=content, fact_type="error", metadata=metadata)
     )
 
@@ -73,7 +73,7 @@ class TestStore:
         assert store.page("p", EVERYTHING, None, 10) == []
         assert store.search("p", ["fact"], EVERYTHING, 10) == []
         assert [*store.stream("p"), *store.rows("p"), *store.events("p")] == []
-        assert store.events_of("p", new_id()) == []
+        assert store.list_events("p", new_id()) == []
         counts = store.counts("p")
         assert (counts.records, counts.events, counts.forgotten) == (0, 0, 0)
         assert (counts.by_kind, counts.first_us) == ({}, None)
@@ -88,7 +88,7 @@ class TestStore:
         assert [stored.id for stored, _ in store.stream("p")] == ids(rows)
         kept = store.get("p", rows[2].id)
         assert kept is not None
-        assert kept.body == rows[2].body == record_of(kept).to_json()
+        assert kept.body == rows[2].body == read_current(kept).to_json()
 
     def test_a_page_within_a_transaction_shows_what_it_wrote(self, store: Store) -> None:
         old = keep(store, *(row(f"Fact {n}.", n, tags=["t"]) for n in range(3)))
@@ -179,7 +179,7 @@ class TestStore:
             assert writer.add_events("p", [late, early]) == [late, early]
             assert writer.add_events("p", [late]) == []
             writer.set_standing("p", kept.id, "archived", '{"status":"archived"}', (2, 1))
-        assert store.events_of("p", kept.id) == [early, late] == list(store.events("p"))
+        assert store.list_events("p", kept.id) == [early, late] == list(store.events("p"))
         assert [events for _, events in store.rows("p")] == [[early, late]]
         assert store.get("p", kept.id).validation == '{"status":"archived"}'  # type: ignore[union-attr]
         assert store.search("p", ["fact"], EVERYTHING, 5) == []
@@ -197,7 +197,7 @@ class TestStore:
         assert store.search("p", ["secret"], EVERYTHING, 5) == []
         for filters in (Filters(tag="t"), Filters(path="f")):
             assert store.page("p", filters, None, 5) == []
-        assert store.events_of("p", doomed.id) == [tombstone]
+        assert store.list_events("p", doomed.id) == [tombstone]
         assert store.counts("p").forgotten == 1
         assert store.finish_erasure()
 
@@ -216,7 +216,7 @@ class TestStore:
             writer.add_events("two", [event(two.id, "imported")])
         with store.write("one") as writer:
             assert writer.get("one", two.id) is None
-            assert writer.events_of("one", two.id) == []
+            assert writer.list_events("one", two.id) == []
             assert writer.erase("one", [two.id], []) == 0
             writer.set_standing("one", two.id, "published", None, (0, 0))
         for project, own in (("one", one), ("two", two)):
@@ -250,7 +250,7 @@ def taught(
     moment = Moment(timestamp=at(seconds))
     metadata = Metadata(project_id="p", context=moment, source=Source(author=author))
     says: Any = {"task_id": task, "score": value / 1_000_000, "successes": [item]}
-    made = row_of(Episode(id=new_id(at(seconds)), metadata=metadata, **says))
+    made = build_row(Episode(id=new_id(at(seconds)), metadata=metadata, **says))
     return teaching(made, Increment("works", task, rule_key(item), level, value))
 
 
@@ -263,7 +263,7 @@ class TestKnowledge:
     def test_empty(self, store: Store) -> None:
         for nothing in (
             store.daily("p", "works", "t"), store.tallies("p", "works", "t", 10),
-            store.tallies_of_items("p", "works", "t", ["x"]), store.most_counted("p", "works", 10),
+            store.tallies_of_items("p", "works", "t", ["x"]), store.list_frequent("p", "works", 10),
             store.vouched_items("p"), store.rolled_back("p"), store.by_key("p", ["signature:x"], EVERYTHING, 10),
             store.decisions("p", ACTIONS, None, 10), store.totals("p", "works", 10),
             store.day_totals("p", "works", 10, 0), store.untrue_tallies("p"), store.distinct_keys("p", "works"),
@@ -288,7 +288,7 @@ class TestKnowledge:
         assert store.tallies("p", "works", "t", 1) == [a], "the item counted most"
         assert store.tallies_of_items("p", "works", "t", [rule_key("b")]) == [b]
         assert sum(sum(daily.levels) for daily in store.daily("p", "works", "t")) == 3
-        assert store.most_counted("p", "works", 5) == ["t"]
+        assert store.list_frequent("p", "works", 5) == ["t"]
         assert store.tallies("other", "works", "t", 10) == []
 
     def test_totals_are_added_up_over_days_and_authors(self, store: Store) -> None:
@@ -299,7 +299,7 @@ class TestKnowledge:
         for task, item, level, days, by in (one.split() for one in told.split("; ")):
             keep(store, taught(task, item, int(level), int(days) * day_s, author=by))
         decision = Decision(action="rollback", target="eve", metadata=metadata)
-        keep(store, row_of(decision), teaching(taught("v", "d", 0, author="bob"), nameless))
+        keep(store, build_row(decision), teaching(taught("v", "d", 0, author="bob"), nameless))
 
         def shown(levels: tuple[int, ...]) -> dict[int, int]:
             return {level: times for level, times in enumerate(levels) if times}
@@ -352,7 +352,7 @@ class TestKnowledge:
 
     def test_a_rolled_back_source_does_not_count_while_it_is_in_effect(self, store: Store) -> None:
         metadata = Metadata(project_id="p", validation=Validation(status="verified"))
-        decision = row_of(Decision(action="rollback", target="ann: it's her", metadata=metadata))
+        decision = build_row(Decision(action="rollback", target="ann: it's her", metadata=metadata))
         keyed = taught("t", "a", 1, author="ann: it's her")._replace(keys=("failure:x",))
         with store.write("p") as writer:
             writer.append([keyed, taught("t", "b", 1, author="bob"), decision])
@@ -375,7 +375,7 @@ class TestKnowledge:
             {"text": text, "task_id": task} for text, task in (("a", "t"), ("b", "u"), ("c", None))
         ]
         rules = [Decision(action="rule", metadata=metadata, **one) for one in said]
-        made = keep(store, *map(row_of, rules))
+        made = keep(store, *map(build_row, rules))
         found = store.decisions("p", ACTIONS, "t", 10)
         assert set(ids(found)) == {made[0].id, made[2].id}
         assert len(store.decisions("p", ACTIONS, None, 10)) == 3
@@ -394,7 +394,7 @@ class TestKnowledge:
         says: Any = {"content": "x", "outcome": "success", "tool": "conversation"}
         made = [Experience(**says, metadata=metadata, größe=value) for value in values]
         with store.write("p") as writer:
-            writer.append([row_of(record) for record in made])
+            writer.append([build_row(record) for record in made])
         asked = {"true": 1, "1": 2, "0.5": 1, "déjà vu": 1, '["a",null]': 1, "no": 0, "null": 0}
         for value, times in asked.items():
             assert store.count("p", Filters(key=f"größe={value}")) == times, value

@@ -471,7 +471,7 @@ def file_of(tmp_path: Path, name: str, **fields: Any) -> Path:
     return path
 
 
-def log_of(scores: list[float], day: int = 1, summary: str = "x") -> list[Dict]:
+def find_log(scores: list[float], day: int = 1, summary: str = "x") -> list[Dict]:
     at = START + timedelta(days=day)
     entry = {"task_id": "t", "steps": 1, "summary": summary}
     return [
@@ -491,7 +491,7 @@ def test_no_file_says_what_is_good(memory: Memory, tmp_path: Path, score: float,
         memory.record_episode("t", 0.8, author="c")
     before, line = states(memory, "t"), "mean score on t: 0.62, best 0.80 [15 episodes]"
     assert line in str(memory.context(task_id="t"))
-    log = log_of([score if n % 5 < 3 else 0.3 for n in range(1_000)], day)
+    log = find_log([score if n % 5 < 3 else 0.3 for n in range(1_000)], day)
     adopt(file_of(tmp_path, "evil", episode_log=log, total_episodes=1_000), memory, author="eve")
     assert states(memory, "t") == before
     text = str(memory.context(task_id="t"))
@@ -506,7 +506,7 @@ def test_no_file_says_what_is_good(memory: Memory, tmp_path: Path, score: float,
 
 def test_whoever_adopts_first_does_not_own_it(memory: Memory, tmp_path: Path) -> None:
     def made(name: str, **more: Any) -> Path:
-        log = log_of([0.9] * 3, summary=name)
+        log = find_log([0.9] * 3, summary=name)
         return file_of(tmp_path, name, episode_log=log, total_episodes=3, **more)
 
     good, evil = made("good", mistakes=["real"]), made("evil")

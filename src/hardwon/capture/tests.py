@@ -70,7 +70,7 @@ from hardwon.records.kinds import (
 )
 from hardwon.search.terms import Filters
 from hardwon.store.base import Store, Writer
-from hardwon.store.query import readable, record_of
+from hardwon.store.query import read_current, readable
 from hardwon.text.failures import error_core, failure_hash
 from hardwon.text.terms import say_count, searchable_text
 from hardwon.trust.lifecycle import not_undone
@@ -560,8 +560,8 @@ def _is_open(writer: Writer, project: str, record_id: str, status: Status) -> bo
     stored = writer.get(project, record_id)
     return (
         stored is not None
-        and record_of(stored).metadata.validation.status == status
-        and not any(event.kind == "imported" for event in writer.events_of(project, record_id))
+        and read_current(stored).metadata.validation.status == status
+        and not any(event.kind == "imported" for event in writer.list_events(project, record_id))
     )
 
 
@@ -583,7 +583,7 @@ def _publish(
     published: list[str] = []
     for claim in vouched[:_VERIFIED_PER_RUN_MAX]:
         record_id = claim.record.id
-        tests = tests_behind(writer.events_of(project, record_id))
+        tests = tests_behind(writer.list_events(project, record_id))
         # The commit must have what the tests passed with: everything, or something of what they
         # and the record are about.
         about = {file.path for file in claim.record.metadata.context.related_files}.union(
@@ -617,10 +617,10 @@ def results(store: Store, project: str, at: datetime) -> dict[str, Result]:
         tag=PYTEST,
         until=from_us(min(to_us(at) + _AHEAD_US_MAX, TIME_US_MAX)),
     )
-    newest = store.marked(project, asked, PYTEST, MARK_STATUS, FAILURES_MAX)
+    newest = store.list_by_mark(project, asked, PYTEST, MARK_STATUS, FAILURES_MAX)
     if not newest:  # then nothing of them is believed either
         return {}
-    failing = store.marked(
+    failing = store.list_by_mark(
         project, asked.copy_with(status=MARK_STATUS), PYTEST, MARK_STATUS, REMEMBERED_MAX
     )
     known = {record.id for record in failing}

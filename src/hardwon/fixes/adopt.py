@@ -40,7 +40,7 @@ from hardwon.errors import InvalidInputError, PlaceError, on_failure
 from hardwon.fixes import legacy
 from hardwon.fixes.attempts import FIX_OTHER_CHARS_MAX, AttemptInput, as_name, as_text, fix_from
 from hardwon.fixes.knowledge_base import KNOWLEDGE_BASE_NAME as KNOWLEDGE_BASE_NAME
-from hardwon.fixes.knowledge_base import check, knowledge_record, shaped
+from hardwon.fixes.knowledge_base import check, knowledge_record, shape_knowledge
 from hardwon.fixes.legacy import (
     FIX_HISTORY_ROW_BYTES_MAX,
     ClaimedDatabase,
@@ -106,7 +106,7 @@ def adopt_fix_history(
     """
     source = check_path("path", path)
     check_memory(memory)
-    with legacy.opened(source) as history:
+    with legacy.open_database(source) as history:
         return _adopt(HistoryReader(history, author, progress), memory, dry_run)
 
 
@@ -153,7 +153,7 @@ def adopt_knowledge_base(
     check_memory(memory)
     knowledge, written_us = files.read_object(source, KNOWLEDGE_BASE_BYTES_MAX, "a knowledge base")
     try:
-        check(shaped(knowledge))
+        check(shape_knowledge(knowledge))
     except InvalidInputError as error:
         raise InvalidInputError(error.problems, source.name) from None
     if not any(knowledge[name] for name in knowledge.keys() - {"version", "last_updated"}):
@@ -189,7 +189,7 @@ def adopt_in_place(folder: str | Path, *, clock: Clock | None = None) -> Adopted
     # Looked at without a lock: nearly always there is nothing to do. Where a journal lies beside
     # the file somebody was interrupted, and what the file says cannot be believed before it is
     # played back; or it was we, after all was done.
-    left = (legacy.companions(target)[0], _staged(target), _copied(target))
+    left = (legacy.companions(target)[0], _place_staging(target), _place_copy(target))
     if not any(map(files.exists, left)) and legacy.is_ours(target):
         return None
     with lock_file(target):
@@ -209,30 +209,30 @@ def adopt_in_place(folder: str | Path, *, clock: Clock | None = None) -> Adopted
             _clear_away(target)
 
 
-def _staged(target: Path) -> Path:
+def _place_staging(target: Path) -> Path:
     return target.with_name(f".{target.stem}.adopting.db")
 
 
-def _copied(target: Path) -> Path:
+def _place_copy(target: Path) -> Path:
     return target.with_name(f".{target.stem}.before-hardwon.part")
 
 
 def _clear_away(target: Path) -> None:
     """What an interrupted run left. Only whoever holds the lock may."""
-    for left in (_staged(target), _copied(target)):
+    for left in (_place_staging(target), _place_copy(target)):
         files.remove(left, *legacy.companions(left))
     # the beginnings of a memory that was to be staged
-    files.remove(*target.parent.glob(f".{_staged(target).name}.*.part*"))
+    files.remove(*target.parent.glob(f".{_place_staging(target).name}.*.part*"))
 
 
 def _take_place(history: ClaimedDatabase, clock: Clock | None) -> AdoptedInPlace:
     target = history.path
-    staged, copied = _staged(target), _copied(target)
+    staged, copied = _place_staging(target), _place_copy(target)
     with closing(Memory(staged, clock=clock)) as memory:
         if history.has_column(NEWER_NAME):
             memory.fixes.history.add_newer_name()
         adopted = _adopt(HistoryReader(history, FIX_HISTORY), memory)
-    legacy.refuse_unfinished(staged)
+    legacy.refuse_open_log(staged)
     history.copy_to(copied)
     aside, is_new = _set_aside(copied, target)
     with on_failure(lambda: files.remove(aside) if is_new else None):
@@ -296,7 +296,7 @@ class HistoryReader:
         most = FIX_HISTORY_ROW_BYTES_MAX
         check_that(not row.too_large, "row", f"{row.too_large} bytes", f"at most {most} bytes")
         reader = _RowReader(row, self._last_at)
-        fix = without_secrets(reader.fix(self._id_of(row), self.source))
+        fix = without_secrets(reader.fix(self._make_id(row), self.source))
         self._last_at = fix.metadata.context.timestamp
         self._local += reader.is_local
         if reader.mended:
@@ -308,12 +308,12 @@ class HistoryReader:
         long = len(list_) >= limits.REPORTED_MAX
         list_.append(Remark(one_line(f"row {row.get('id')}"), "as others above" if long else what))
 
-    def _id_of(self, row: LegacyRow) -> str:
+    def _make_id(self, row: LegacyRow) -> str:
         """Rows that say the same under the same id, in a table without a key, are told apart by
         their number.
         """
-        tagged = {name: _tagged(value) for name, value in row.items() if value is not None}
-        analyses = {tagged.pop(name, "") for name in _ANALYSES} - {"", _tagged("")}
+        tagged = {name: _tag_value(value) for name, value in row.items() if value is not None}
+        analyses = {tagged.pop(name, "") for name in _ANALYSES} - {"", _tag_value("")}
         content = json.dumps({**tagged, "analysis": sorted(analyses)}, sort_keys=True)
         if row.get("id") != self._same_id:
             self._same, self._same_id = Counter(), row.get("id")
@@ -463,7 +463,7 @@ def _number_since_1970(value: Any) -> datetime | None:
     return from_us(int(value * (1_000_000 if value < 1e11 else 1_000)))
 
 
-def _tagged(value: Any) -> str:
+def _tag_value(value: Any) -> str:
     return f"{type(value).__name__}:{value.hex() if isinstance(value, bytes) else value}"
 
 

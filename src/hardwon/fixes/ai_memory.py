@@ -37,7 +37,7 @@ from hardwon.fixes.adopt import (
     check_memory,
 )
 from hardwon.fixes.attempts import AttemptInput, check_fixer, fix_from, issue_from, readable
-from hardwon.fixes.knowledge_base import FixHistoryWarning, KnowledgeBase, KnowledgeFile, stamp_of
+from hardwon.fixes.knowledge_base import FixHistoryWarning, KnowledgeBase, KnowledgeFile, read_stamp
 from hardwon.fixes.machine import system_info
 from hardwon.fixes.reports import FixCell, FixDay, FixerRecord, IssueTrend
 from hardwon.fixes.rows import FixRow
@@ -133,7 +133,7 @@ class AIMemory(AbstractContextManager["AIMemory"]):
         self._now = memory._project.now
         self.db_path = Path(memory.location)
         self.knowledge_base_path = folder / knowledge_base.KNOWLEDGE_BASE_NAME
-        self._knowledge = KnowledgeFile(memory, folder, history.learned, self._version)
+        self._knowledge = KnowledgeFile(memory, folder, history.read_knowledge, self._version)
 
     def __exit__(self, *_: object) -> None:
         self.close()
@@ -267,7 +267,7 @@ class AIMemory(AbstractContextManager["AIMemory"]):
     def get_daily_statistics(self, days: int = 30) -> list[dict[str, Any]]:
         """Attempts of each day (UTC), oldest first."""
         counted = self.memory.fixes.days(days)
-        return [{"date": figures.day.isoformat(), **_counted(figures)} for figures in counted]
+        return [{"date": figures.day.isoformat(), **_count_figures(figures)} for figures in counted]
 
     def get_model_performance_matrix(self) -> dict[str, dict[str, Any]]:
         """By model and issue type: attempts, what was applied and what succeeded, and `p_success`
@@ -275,7 +275,7 @@ class AIMemory(AbstractContextManager["AIMemory"]):
         """
         matrix: dict[str, dict[str, Any]] = {}
         for cell in self.memory.fixes.matrix():
-            figures = {**_counted(cell), "p_success": round(cell.p_success, 3)}
+            figures = {**_count_figures(cell), "p_success": round(cell.p_success, 3)}
             matrix.setdefault(cell.model, {})[cell.issue_type] = figures
         return matrix
 
@@ -285,7 +285,7 @@ class AIMemory(AbstractContextManager["AIMemory"]):
         """
         return {
             trend.issue_type: {
-                **_counted(trend),
+                **_count_figures(trend),
                 "direction": trend.direction,
                 "earlier": trend.earlier,
                 "later": trend.later,
@@ -302,7 +302,7 @@ class AIMemory(AbstractContextManager["AIMemory"]):
         """
         return {
             record.fixer: {
-                **_counted(record),
+                **_count_figures(record),
                 "p_success": round(record.p_success, 3),
                 "interval": [round(bound, 3) for bound in record.interval],
             }
@@ -318,7 +318,7 @@ class AIMemory(AbstractContextManager["AIMemory"]):
         insights = {
             "generated_at": self._now().isoformat(),
             "statistics": self.get_memory_stats(),
-            "knowledge_base": self._knowledge.exported(),
+            "knowledge_base": self._knowledge.export(),
             "model_insights": {name: self.get_model_insights(name) for name in frequent},
             "historical_trends": self.get_daily_statistics(),
         }
@@ -368,7 +368,7 @@ class AIMemory(AbstractContextManager["AIMemory"]):
         """Something else whenever the memory was written to. A look at the files: asking the
         database would take longer.
         """
-        stamps = [stamp_of(Path(f"{self.db_path}{suffix}")) for suffix in ("", "-wal")]
+        stamps = [read_stamp(Path(f"{self.db_path}{suffix}")) for suffix in ("", "-wal")]
         newest_ns = max((stamp[0] for stamp in stamps if stamp), default=0)
         return None if abs(time.time_ns() - newest_ns) < FILE_TIME_UNSURE_NS else stamps
 
@@ -470,7 +470,7 @@ def _rate(part: int, whole: int) -> float:
     return round(part / whole, 3) if whole else 0.0
 
 
-def _counted(figures: FixDay | FixCell | FixerRecord | IssueTrend) -> dict[str, Any]:
+def _count_figures(figures: FixDay | FixCell | FixerRecord | IssueTrend) -> dict[str, Any]:
     return {
         "total_attempts": figures.attempts,
         "applied": figures.applied,

@@ -86,10 +86,10 @@ class AttemptInput:
             self._set_aside(f"issue.{name}", value)
         known = {name: text for name, text in names.items() if text}
         known |= {**texts, "description": described}
-        self.issue = Issue.model_validate({**self._bounded("issue_data", own), **known})
+        self.issue = Issue.model_validate({**self._bound_values("issue_data", own), **known})
         for name, value in reply.items():
             self._set_aside(name, value)
-        self.fields["other"] = self._bounded(_REPLY, self._other) or None
+        self.fields["other"] = self._bound_values(_REPLY, self._other) or None
 
     def _fit(self, field: str, text: str, most: int) -> str:
         """As much of the text as there is room for."""
@@ -130,7 +130,7 @@ class AttemptInput:
             key = key[: limits.KEY_CHARS_MAX - len(suffix)] + suffix
         self._other[key] = value
 
-    def _bounded(self, field: str, values: dict[str, Any]) -> dict[str, Any]:
+    def _bound_values(self, field: str, values: dict[str, Any]) -> dict[str, Any]:
         """As many of the values as there is room for."""
         room = whole = max(0, min(self._room, FIX_OTHER_CHARS_MAX))
         bounded: dict[str, Any] = {}

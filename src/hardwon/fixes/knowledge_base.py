@@ -92,15 +92,15 @@ def learned_knowledge(learned: FixKnowledge) -> dict[str, Any]:
             "failure_count": bad,
             "success_rate": round(good / max(1, good + bad), 3),
             "confidence_score": confidence,
-            "best_fix": _cleaned(read_json(best or "null", best)),
+            "best_fix": _clean_value(read_json(best or "null", best)),
             "last_seen": last_seen,
         }
         for name, signature, good, bad, last_seen, confidence, best in learned.patterns
     }
     never = " (tried {}, never verified to work)"
     return {
-        PATTERNS: _named(patterns),
-        "model_specific_tips": _named(tips),
+        PATTERNS: _keep_names(patterns),
+        "model_specific_tips": _keep_names(tips),
         "successful_strategies": _by_type(learned.strategies),
         "failure_patterns": _by_type(learned.failures, never),
         "version": VERSION,
@@ -117,10 +117,10 @@ def _by_type(
             clean_text(one.text) + figures.format(say_count(one.attempts, "time")) for one in done
         )
         by_type[issue_type] = list(dict.fromkeys(texts))
-    return _named(by_type)
+    return _keep_names(by_type)
 
 
-def _named(values: Mapping[str, T]) -> dict[str, T]:
+def _keep_names(values: Mapping[str, T]) -> dict[str, T]:
     """By names in which nothing is hidden. Where one only looked like another, the more frequent
     stays, which comes first.
     """
@@ -130,11 +130,11 @@ def _named(values: Mapping[str, T]) -> dict[str, T]:
     return named
 
 
-def _cleaned(value: Any) -> Any:
+def _clean_value(value: Any) -> Any:
     if isinstance(value, dict):
-        return {key: _cleaned(inner) for key, inner in value.items()}
+        return {key: _clean_value(inner) for key, inner in value.items()}
     if isinstance(value, list):
-        return [_cleaned(inner) for inner in value]
+        return [_clean_value(inner) for inner in value]
     return clean_text(value) if isinstance(value, str) else value
 
 
@@ -181,13 +181,13 @@ def beyond(whole: Mapping[str, Any], known: Mapping[str, Any]) -> dict[str, Any]
     return more
 
 
-def joined(known: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
+def join_knowledge(known: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
     """Both together; where they differ, what the second says."""
     both = dict(known)
     for name, value in more.items():
         other = known.get(name)
         if isinstance(value, dict) and isinstance(other, dict):
-            both[name] = joined(other, value)
+            both[name] = join_knowledge(other, value)
         elif isinstance(value, list) and isinstance(other, list):
             both[name] = [*other, *(item for item in value if item not in other)]
         else:
@@ -195,11 +195,11 @@ def joined(known: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
     return both
 
 
-def merged(
+def merge_knowledge(
     base: Mapping[str, Any], mine: Mapping[str, Any], theirs: Mapping[str, Any]
 ) -> dict[str, Any]:
     """Theirs, with what I added to the base and without what I took out of it."""
-    return joined(beyond(theirs, beyond(base, mine)), beyond(mine, base))
+    return join_knowledge(beyond(theirs, beyond(base, mine)), beyond(mine, base))
 
 
 def renew(part: dict[str, Any], now: Mapping[str, Any]) -> None:
@@ -218,7 +218,7 @@ def renew(part: dict[str, Any], now: Mapping[str, Any]) -> None:
             part[name] = value
 
 
-def shaped(knowledge: Mapping[str, Any]) -> dict[str, Any]:
+def shape_knowledge(knowledge: Mapping[str, Any]) -> dict[str, Any]:
     """A knowledge base of others, in which a section may be a list: of no certain issue type, model
     or pattern.
     """
@@ -297,7 +297,7 @@ class KnowledgeFile:
         since.
         """
         with self._guard:
-            seen = self._version(), stamp_of(self._path)
+            seen = self._version(), read_stamp(self._path)
             if seen[0] is None or seen != self._seen:
                 added, _ = self._bring_up_to_date()
                 try:
@@ -321,11 +321,11 @@ class KnowledgeFile:
         stays as it is.
         """
         with self._guard, lock_file(self._path, self._database) as held:
-            self.knowledge.update(shaped(self.knowledge))
+            self.knowledge.update(shape_knowledge(self.knowledge))
             check(self._additions())
             added, own = self._bring_up_to_date()
             content = held.read()
-            if content is not None and _parsed(content) is None:
+            if content is not None and _parse(content) is None:
                 _warn(
                     f"{self._path} is not a knowledge base as JSON: it was kept as "
                     f"{held.set_aside().name} in the same folder"
@@ -356,7 +356,7 @@ class KnowledgeFile:
             self._rests_until = 0.0
             self.follow()
 
-    def exported(self) -> dict[str, Any]:
+    def export(self) -> dict[str, Any]:
         """A copy to hand on. The dict itself holds what callers put in, and that may be a
         secret.
         """
@@ -376,12 +376,12 @@ class KnowledgeFile:
         own = [record for record in adopted if record.metadata.source.author == AUTHOR]
         here, stored = self._additions(), dict[str, Any]()
         for record in own:  # what several saved at the same time; where they differ, the newest
-            stored = joined(_told_in(record), stored)
+            stored = join_knowledge(_told_in(record), stored)
         self._given = learned_knowledge(self._learned())
         others = [record for record in adopted if record not in own]
         for record in others[:LOOKED_INTO_MAX]:
-            self._given = joined(_told_in(record), self._given)
-        added = merged(self._saved, here, stored)
+            self._given = join_knowledge(_told_in(record), self._given)
+        added = merge_knowledge(self._saved, here, stored)
         self._show(added)
         self._saved = stored
         return added, own
@@ -389,7 +389,7 @@ class KnowledgeFile:
     def _show(self, added: Mapping[str, Any]) -> None:
         before = self.knowledge.to_json()
         last = {"last_updated": self.knowledge.get("last_updated", "")}
-        renew(self.knowledge, deepcopy({**joined(self._given, added), **last}))
+        renew(self.knowledge, deepcopy({**join_knowledge(self._given, added), **last}))
         if self.knowledge.to_json() != before or not last["last_updated"]:
             self.knowledge["last_updated"] = self._now().isoformat()
 
@@ -397,13 +397,13 @@ class KnowledgeFile:
         """Has the knowledge base say, beside what was `added`, what somebody else put into the file;
         returns both. A figure of ours is no addition.
         """
-        there = _parsed(content or b"")
+        there = _parse(content or b"")
         if there is None or there.pop(_CHECKSUM, None) == _checksum(there):
             return added
         there.pop("last_updated", None)
         edits = _without_figures(beyond(there, self._given))
         check(edits, KNOWLEDGE_BASE_NAME)
-        both = joined(added, edits)
+        both = join_knowledge(added, edits)
         self._show(both)
         return both
 
@@ -422,7 +422,7 @@ class KnowledgeFile:
     def _write(self, held: LockedFile) -> None:
         """Has the file say all but what was not saved, and secrets."""
         last = {"last_updated": self.knowledge["last_updated"]}
-        whole = _without_secrets({**joined(self._given, self._saved), **last})
+        whole = _without_secrets({**join_knowledge(self._given, self._saved), **last})
         whole[_CHECKSUM] = _checksum(whole)
         held.write(json.dumps(whole, indent=2).encode())  # as fix history has always written it
 
@@ -430,7 +430,7 @@ class KnowledgeFile:
 def _told_in(record: Adopted) -> dict[str, Any]:
     """The knowledge base that a record keeps."""
     data = record.data.get(KEY) if record.origin == FIX_HISTORY else None
-    return shaped(data) if isinstance(data, dict) else {}
+    return shape_knowledge(data) if isinstance(data, dict) else {}
 
 
 def _without_figures(value: Any) -> Any:
@@ -463,7 +463,7 @@ def _content(path: Path) -> bytes | None:
         return None
 
 
-def stamp_of(path: Path) -> tuple[int, int, int] | None:
+def read_stamp(path: Path) -> tuple[int, int, int] | None:
     """What tells that a file was written to: time, size and number; None where there is none."""
     try:
         status = path.stat()
@@ -472,12 +472,12 @@ def stamp_of(path: Path) -> tuple[int, int, int] | None:
     return status.st_mtime_ns, status.st_size, status.st_ino
 
 
-def _parsed(content: bytes) -> dict[str, Any] | None:
+def _parse(content: bytes) -> dict[str, Any] | None:
     try:
         knowledge = from_json(content, allow_inf_nan=False)
     except ValueError:
         return None
-    return shaped(knowledge) if isinstance(knowledge, dict) else None
+    return shape_knowledge(knowledge) if isinstance(knowledge, dict) else None
 
 
 def _warn(message: str) -> None:

@@ -26,7 +26,7 @@ from hardwon.store.sqlite.connection import (
     APPLICATION_ID,
     be_patient,
     connect,
-    size_of,
+    measure_size,
     storage_errors,
 )
 
@@ -63,7 +63,7 @@ class LegacyRow(dict[str, Any]):
         self.too_large = 0
 
 
-def header_of(path: Path) -> bytes:
+def read_header(path: Path) -> bytes:
     """The first bytes of a database; none of what is no database. Read through SQLite: closing a
     file of our own would drop locks on it.
     """
@@ -113,7 +113,7 @@ class LegacyDatabase:
         sql = "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' ORDER BY name"
         names = [name for (name,) in self._connection.execute(sql) if name.lower() != FIX_TABLE]
         ask, has_rows = self._connection.execute, "SELECT EXISTS (SELECT 1 FROM {})"
-        return [name for name in names if ask(has_rows.format(_quoted(name))).get]
+        return [name for name in names if ask(has_rows.format(_quote(name))).get]
 
     def refuse_what_it_is_not(self) -> None:
         """Nothing is read from a file of something else, or one that is not sound."""
@@ -128,7 +128,7 @@ class LegacyDatabase:
             raise ForeignFileError(f"{self.path}: {FIX_TABLE} has {most}")
         for (line,) in self._connection.execute(f"PRAGMA quick_check({2**31 - 1})"):
             if line != "ok" and not line.startswith(_HARMLESS + _HARMLESS_TOO):
-                raise DamagedError(_damaged(self.path, line.splitlines()[-1]))
+                raise DamagedError(_word_damage(self.path, line.splitlines()[-1]))
 
     def _columns(self, table: str) -> list[str]:
         rows = self._connection.execute(
@@ -145,7 +145,7 @@ class LegacyDatabase:
         decoded.
         """
         names = self._columns(FIX_TABLE)
-        quoted = list(map(_quoted, names))
+        quoted = list(map(_quote, names))
         # SQLite knows the length of a value without reading it
         size = " + ".join(f"ifnull(octet_length({name}), 0)" for name in quoted)
         most = FIX_HISTORY_ROW_BYTES_MAX
@@ -171,27 +171,27 @@ class LegacyDatabase:
 
     def _refuse_if_written_to(self) -> None:
         log = _beside(self.path, "-wal")
-        if self._unlocked and (_state(self.path) != self._unlocked or size_of(log)):
+        if self._unlocked and (_state(self.path) != self._unlocked or measure_size(log)):
             reason = "was written to while it was read; nothing was changed, try again"
             raise BusyError(f"{self.path} {reason}")
 
 
-def _quoted(name: str) -> str:
+def _quote(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
 def is_ours(path: Path) -> bool:
     """Whether the file says that it is a Hardwon memory."""
-    return header_of(path)[_OWNER] == APPLICATION_ID.to_bytes(4, "big")
+    return read_header(path)[_OWNER] == APPLICATION_ID.to_bytes(4, "big")
 
 
 @contextmanager
-def opened(path: Path) -> Iterator[LegacyDatabase]:
+def open_database(path: Path) -> Iterator[LegacyDatabase]:
     """An older fix history, to be read. What is none, or is not sound, is refused."""
     _refuse_no_database(path)
     # A database that has logs, and none at present, is read without making one beside it. Nothing
     # locks it then.
-    alone = header_of(path)[_FORMAT] == b"\2" and not size_of(_beside(path, "-wal"))
+    alone = read_header(path)[_FORMAT] == b"\2" and not measure_size(_beside(path, "-wal"))
     before = _state(path)
     how = "mode=ro&immutable=1" if alone else "mode=ro"
     with _legacy_errors(path), closing(_connect(path, how)) as connection:
@@ -216,7 +216,7 @@ def _refuse_no_database(path: Path) -> None:
     if not path.is_file():
         name_it = "name the older database, which was called ai_memory.db"
         raise PlaceError(f"there is no file {path}: {name_it}")
-    if not header_of(path):
+    if not read_header(path):
         what = "no SQLite database, or it is encrypted, cut off, or its beginning is destroyed"
         raise ForeignFileError(f"{path} is {what}. It was left as it is")
     if is_ours(path):
@@ -232,7 +232,7 @@ def _legacy_errors(path: Path) -> Iterator[None]:
             yield
     except DamagedError as error:
         if isinstance(error.__cause__, apsw.Error | UnicodeDecodeError):
-            raise DamagedError(_damaged(path, error.__cause__)) from error
+            raise DamagedError(_word_damage(path, error.__cause__)) from error
         raise
     except PlaceError as error:
         if not isinstance(error.__cause__, apsw.Error):
@@ -248,7 +248,7 @@ def _legacy_errors(path: Path) -> Iterator[None]:
         ) from error
 
 
-def _damaged(path: Path, why: object) -> str:
+def _word_damage(path: Path, why: object) -> str:
     return (
         f"{path} is damaged ({why}). It was left as it is: use a backup of it, or let SQLite's own shell save what "
         "can be read (sqlite3 FILE .recover) and adopt that"
@@ -297,14 +297,16 @@ class ClaimedDatabase(LegacyDatabase):
         """Takes over the content of a finished memory, in one transaction: a kill leaves the old
         content or the new.
         """
-        changes = header_of(self.path)[_CHANGES]
+        changes = read_header(self.path)[_CHANGES]
         self._connection.execute("COMMIT")  # a copy begins a transaction of its own
         with (
             closing(connect(staged)) as origin,
             self._connection.backup("main", origin, "main") as switch,
         ):
             switch.step(1)  # from here on the file is locked again
-            if header_of(self.path)[_CHANGES] != changes or size_of(_beside(self.path, "-wal")):
+            if read_header(self.path)[_CHANGES] != changes or measure_size(
+                _beside(self.path, "-wal")
+            ):
                 reason = "was written to by another program; nothing was changed, try again"
                 raise BusyError(f"{self.path} {reason}")
             # Before it is a memory, which is its owner's alone, unless a group shared it. It may be
@@ -364,14 +366,14 @@ def play_back(path: Path) -> None:
     """Where an interrupted writer left its journal: what it had begun is undone, as whoever opens
     the file next would do.
     """
-    if files.exists(_beside(path, "-journal")) and header_of(path):
+    if files.exists(_beside(path, "-journal")) and read_header(path):
         with _legacy_errors(path), closing(_connect(path, "mode=rw")) as connection:
             connection.execute("SELECT count(*) FROM sqlite_schema").fetchall()
 
 
-def refuse_unfinished(staged: Path) -> None:
+def refuse_open_log(staged: Path) -> None:
     """A closed memory is one file; with a log beside it, it is not finished."""
     for left in companions(staged):
-        if size_of(left):
+        if measure_size(left):
             reason = f"was not closed properly: {left.name} is left; nothing was changed, try again"
             raise StorageError(f"{staged} {reason}")

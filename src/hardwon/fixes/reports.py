@@ -258,22 +258,22 @@ class Fixes(Group):
         least likely first.
         """
         project, known = self._project, self._project.knowledge
-        types = project.store.most_counted(project.name, "fix.type", ISSUE_TYPES_TESTED_MAX)
+        types = project.store.list_frequent(project.name, "fix.type", ISSUE_TYPES_TESTED_MAX)
         return temporal_patterns({name: known.daily("fix.hour", name) for name in types})
 
     def strategies(self, issue_type: str, limit: int = 10) -> list[Strategy]:
         """What was done about an `issue_type`, the likeliest to succeed first."""
-        known, usual = self._known_of(issue_type, limit)
+        known, usual = self._read_knowledge(issue_type, limit)
         return known.strategies("type", issue_type, usual, limit)
 
     def failed_strategies(self, issue_type: str, limit: int = 10) -> list[Strategy]:
         """What was done about an `issue_type` and failed more often than it succeeded, what failed
         most first.
         """
-        known, usual = self._known_of(issue_type, limit)
+        known, usual = self._read_knowledge(issue_type, limit)
         return known.failed_strategies(issue_type, usual, limit)
 
-    def _known_of(self, issue_type: str, limit: int) -> tuple[FixReading, float]:
+    def _read_knowledge(self, issue_type: str, limit: int) -> tuple[FixReading, float]:
         """What is known, and how likely a fix of this type is to succeed, whatever is done."""
         check_all(lambda: check_text("issue_type", issue_type), limit=limit)
         known = self._project.knowledge
@@ -299,7 +299,7 @@ class Fixes(Group):
         with today, up to today.
         """
         today = self._project.today
-        counts = self._days_of("fix", 1, days, today).get("", {})
+        counts = self._list_days("fix", 1, days, today).get("", {})
         return list(days_between(counts, min(counts), today)) if counts else []
 
     def trends(self, days: int = FIX_DAYS) -> list[IssueTrend]:
@@ -307,13 +307,13 @@ class Fixes(Group):
         `days`; the surest first.
         """
         today = self._project.today
-        by_type = self._days_of("fix.type", ISSUE_TYPES_TESTED_MAX, days, today)
-        all_days = self._days_of("fix", 1, days, today).values()
+        by_type = self._list_days("fix.type", ISSUE_TYPES_TESTED_MAX, days, today)
+        all_days = self._list_days("fix", 1, days, today).values()
         first = min((min(counts) for counts in all_days), default=today)
         days_of = {name: days_between(counts, first, today) for name, counts in by_type.items()}
         return issue_trends(days_of)
 
-    def _days_of(
+    def _list_days(
         self, scope: str, keys_max: int, days: int, today: int
     ) -> dict[str, dict[int, tuple[int, ...]]]:
         """The counts of each key per day, of so many days up to today; what a wrong clock dated

@@ -51,9 +51,9 @@ class FixEntry(NamedTuple):
     timestamp: str
 
 
-def entry_of(record: Record) -> FixEntry | None:
+def read_entry(record: Record) -> FixEntry | None:
     """None for what is no fix."""
-    at = text_of(record.metadata.context.timestamp)
+    at = write_time(record.metadata.context.timestamp)
     if isinstance(record, Cleaned):
         counted = (record.pattern, record.signature, record.model, record.issue_type)
         return FixEntry(None, *counted, record.strategy, record.level, at)
@@ -72,7 +72,7 @@ def entry_of(record: Record) -> FixEntry | None:
     return FixEntry(shown, *counted, strategy_key(record), level_of_fix(record), at)
 
 
-def shortened(entry: FixEntry) -> FixEntry:
+def shorten(entry: FixEntry) -> FixEntry:
     """As it is shown when its details were packed away."""
     if entry.shown is None:
         return entry
@@ -107,6 +107,6 @@ def strategy_text(commands: list[str], analysis: str) -> str:
     return (joined or " ".join(analysis.split()))[: limits.LESSON_CHARS_MAX]
 
 
-def text_of(at: datetime) -> str:
+def write_time(at: datetime) -> str:
     """Always as long, and in UTC, so that times sort as text."""
     return at.astimezone(UTC).isoformat(timespec="microseconds")

@@ -26,7 +26,7 @@ import apsw
 from hardwon import limits
 from hardwon.errors import DamagedError
 from hardwon.fixes.reports import FixTotals
-from hardwon.fixes.rows import FixEntry, FixRow, did, entry_of, shortened, strategy_text, text_of
+from hardwon.fixes.rows import FixEntry, FixRow, did, read_entry, shorten, strategy_text, write_time
 from hardwon.lessons.counts import APPLIED, SUCCEEDED, RecordCounts
 from hardwon.lessons.fix_odds import ATTEMPTS_OF_FULL_CONFIDENCE
 from hardwon.lessons.issues import signature_keys
@@ -39,7 +39,7 @@ from hardwon.outside.locations import DEFAULT_PROJECT
 from hardwon.records.fields import check_limit, check_time, from_us
 from hardwon.records.kinds import VOUCHED_STATUSES, Decision, Issue, Record
 from hardwon.store.base import Kept, Listener, Store
-from hardwon.store.query import FIXES, is_packed, original_of, rolled_back_authors, unpack
+from hardwon.store.query import FIXES, is_packed, read_original, rolled_back_authors, unpack
 from hardwon.store.types import Row, Session, Stored
 from hardwon.text.terms import canonical
 
@@ -135,7 +135,7 @@ class FixTables(Listener):
 
     def on_replace(self, seq: int, row: Row) -> None:
         if entries := self._counting([(seq, row, row.record, is_packed(row.body))]):
-            with self._unlocked():
+            with self._unlock():
                 self._hide(entries)
                 self._show(entries)
 
@@ -164,7 +164,7 @@ class FixTables(Listener):
             return
         self._run("DELETE FROM fix_guard")
         self._run("INSERT INTO fix_guard VALUES (0)")
-        with self._unlocked():
+        with self._unlock():
             for table in (*_COMPARED, "fix_left_out"):
                 self._run(f"DELETE FROM {table}")
             for author in self._rolled_back():
@@ -181,16 +181,16 @@ class FixTables(Listener):
         """
         left_out = self._left_out()
         return [
-            (seq, shortened(entry) if packed else entry)
+            (seq, shorten(entry) if packed else entry)
             for seq, head, record, packed in counted
             if head.status != "archived" and head.author not in left_out
-            if record and head.project_id == DEFAULT_PROJECT and (entry := entry_of(record))
+            if record and head.project_id == DEFAULT_PROJECT and (entry := read_entry(record))
         ]
 
     def _count(self, entries: Sequence[Numbered], sign: int) -> None:
         """Fixes that count from now on (1), or no longer (-1). Their records show it already."""
         if entries:
-            with self._unlocked():
+            with self._unlock():
                 if sign > 0:
                     self._show(entries)
                 else:
@@ -198,7 +198,7 @@ class FixTables(Listener):
                 self._add_up(entries, sign)
 
     @contextmanager
-    def _unlocked(self) -> Iterator[None]:
+    def _unlock(self) -> Iterator[None]:
         """What fails takes the transaction with it, and the open guard."""
         self._words = {}
         self._run("UPDATE fix_guard SET open = 1")
@@ -236,8 +236,8 @@ class FixTables(Listener):
     def _entries(self, rows: Iterable[tuple[Any, ...]]) -> Iterator[Numbered]:
         for seq, *stored in rows:
             with suppress(DamagedError):  # doctor names it
-                if entry := entry_of(original_of(Stored(*stored))):
-                    yield seq, shortened(entry) if is_packed(stored[3]) else entry
+                if entry := read_entry(read_original(Stored(*stored))):
+                    yield seq, shorten(entry) if is_packed(stored[3]) else entry
 
     # --- rows and sums ---
 
@@ -302,7 +302,7 @@ class FixTables(Listener):
             is_over = "scope = ? AND key = ? AND item = ? AND attempts <= 0"
             self._connection.executemany(f"DELETE FROM {counted} WHERE {is_over}", sums.keys())
             for name, signature in seen:
-                self._set_last_seen(name, signature)
+                self._set_last_time(name, signature)
         best = f"UPDATE {patterns} SET best_fix = ? WHERE pattern_name = ?"
         for name in {name for name, _ in seen}:
             self._run(best, (self._best_fix(name), name))
@@ -310,7 +310,7 @@ class FixTables(Listener):
         for model, at in newest.items():
             self._characterise(model, at if sign > 0 else None)
 
-    def _set_last_seen(self, name: str, signature: str) -> None:
+    def _set_last_time(self, name: str, signature: str) -> None:
         """Of a pattern of which a fix went; where it was the last one, the pattern goes as well."""
         table = f"{self._prefix}issue_patterns"
         is_over = "pattern_name = ? AND success_count + failure_count <= 0"
@@ -329,7 +329,7 @@ class FixTables(Listener):
 
     def _best_fix(self, pattern: str) -> str | None:
         for strategy, _, verified in self._top("pattern", pattern, LOOKED_INTO_MAX):
-            if words := self._words_of(strategy):
+            if words := self._find_words(strategy):
                 best = {"fix_commands": words[0], "analysis": words[1], "verified": verified}
                 return json.dumps(best, ensure_ascii=False)
         return None
@@ -345,7 +345,7 @@ class FixTables(Listener):
         if not attempts:
             self._run(f"DELETE FROM {table} WHERE model_name = ?", (model,))
             return
-        issues = json.dumps([issue for issue, _, _ in self._issues_of(model)], ensure_ascii=False)
+        issues = json.dumps([issue for issue, _, _ in self._list_issues(model)], ensure_ascii=False)
         helped = self._in_words(self._top("model", model, LOOKED_INTO_MAX))
         fixes = json.dumps([strategy.text for strategy in helped], ensure_ascii=False)
         last_updated = "max(last_updated, ?6)"
@@ -353,7 +353,7 @@ class FixTables(Listener):
             ours = f"project_id = '{DEFAULT_PROJECT}' AND {_COUNTS} AND NOT {_IS_LEFT_OUT}"
             sql = f"SELECT max(at_us) FROM main.record WHERE model = ? AND {ours}"
             newest_us: int | None = self._run(sql, (model,)).get
-            at, last_updated = "" if newest_us is None else text_of(from_us(newest_us)), "?6"
+            at, last_updated = "" if newest_us is None else write_time(from_us(newest_us)), "?6"
         notes = f"{applied} of {attempts} fixes were applied, {verified} of them verified"
         self._run(
             f"INSERT INTO {table} VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) "
@@ -372,7 +372,7 @@ class FixTables(Listener):
             wanted = "verified = 0 ORDER BY attempts DESC, item DESC"
         return self._items(scope, key, wanted, limit)
 
-    def _issues_of(self, model: str) -> list[CountedItem]:
+    def _list_issues(self, model: str) -> list[CountedItem]:
         wanted = "true ORDER BY attempts DESC, item"
         return self._items("issue", model, wanted, FIXES_LISTED_MAX)
 
@@ -385,11 +385,11 @@ class FixTables(Listener):
         worded = (
             CountedStrategy(text, attempts, verified)
             for strategy, attempts, verified in items
-            if (words := self._words_of(strategy)) and (text := strategy_text(*words))
+            if (words := self._find_words(strategy)) and (text := strategy_text(*words))
         )
         return list(islice(worded, FIXES_LISTED_MAX))
 
-    def _words_of(self, strategy: str) -> tuple[list[str], str] | None:
+    def _find_words(self, strategy: str) -> tuple[list[str], str] | None:
         """The commands, else the analysis, of the newest fix that did this."""
         if strategy not in self._words:
             newest = f"SELECT r.body {_COUNTING_WITH_KEY} = ? ORDER BY k.seq DESC LIMIT 1"
@@ -403,7 +403,7 @@ class FixTables(Listener):
                     self._words[strategy] = did(fields)
         return self._words[strategy]
 
-    def learned(self) -> FixKnowledge:
+    def read_knowledge(self) -> FixKnowledge:
         """Bounded in everything: the most frequent names, and of each the first few."""
         frequent = (
             "SELECT key FROM main.fix_count WHERE scope = ? GROUP BY key "
@@ -421,7 +421,7 @@ class FixTables(Listener):
             f"SELECT {_PATTERN_FIGURES}, best_fix FROM main.issue_patterns "
             f"ORDER BY success_count + failure_count DESC, pattern_name LIMIT {KNOWN_NAMES_MAX}"
         )
-        issues = {name: self._issues_of(name) for name in models}
+        issues = {name: self._list_issues(name) for name in models}
         return FixKnowledge(strategies, failures, tips, issues, patterns.fetchall())
 
     def _by_turns(self, scope: str, key: str, failed: bool) -> list[CountedStrategy]:
@@ -547,7 +547,10 @@ class FixHistory:
     ) -> list[FixRow]:
         """The newest attempts, all of them or those of one model."""
         limit = check_limit(limit)
-        where, at = "timestamp >= ?", "" if since is None else text_of(check_time("since", since))
+        where, at = (
+            "timestamp >= ?",
+            "" if since is None else write_time(check_time("since", since)),
+        )
         values = [at] if model is None else [at, model]
         where += "" if model is None else " AND model_name = ?"
         with self._store.snapshot(DEFAULT_PROJECT) as session:
@@ -565,7 +568,7 @@ class FixHistory:
                 "SELECT count(*), total(fix_success), total(fix_success AND verification_success), "
                 "count(DISTINCT model_name), count(DISTINCT issue_type) "
                 "FROM main.fix_history WHERE timestamp >= ?",
-                ("" if since is None else text_of(since),),
+                ("" if since is None else write_time(since),),
             )
         return FixTotals(*map(int, totals))
 
@@ -574,14 +577,14 @@ class FixHistory:
         with self._store.snapshot(DEFAULT_PROJECT) as session:
             yield from _rows(session)
 
-    def learned(self) -> FixKnowledge:
+    def read_knowledge(self) -> FixKnowledge:
         """What works, and what does not, by issue type and model."""
         with self._store.snapshot(DEFAULT_PROJECT) as session:
-            return FixTables(session).learned()
+            return FixTables(session).read_knowledge()
 
 
 def _rows(
     session: Session, where: str = "true", values: Any = (), order: str = "id", limit: int = -1
 ) -> Iterator[FixRow]:
     sql = f"SELECT {COLUMNS} FROM main.fix_history WHERE {where} ORDER BY {order} LIMIT ?"
-    return (FixRow(*row) for row in session.each(sql, (*values, limit)))
+    return (FixRow(*row) for row in session.stream(sql, (*values, limit)))

@@ -45,7 +45,7 @@ from hardwon.records.kinds import (
 )
 from hardwon.search.rank import Hit
 from hardwon.search.terms import FilterKeywords, Filters, no_filters
-from hardwon.store.query import original_of, record_of
+from hardwon.store.query import read_current, read_original
 from hardwon.store.types import Counts
 from hardwon.tell.fence import fence_lines, make_fence_mark
 from hardwon.tell.situation import Situation
@@ -94,7 +94,7 @@ class Asking(Group):
         stored = self._project.store.get(self._project.name, wanted)
         if stored and then:
             stored = PastView(self._project, then).record(stored)
-        return record_of(stored) if stored else None
+        return read_current(stored) if stored else None
 
     def audit(self, record_id: str | UUID) -> list[LifeEvent]:
         """The whole life of the record of that `record_id`, oldest first: created, and everything
@@ -103,10 +103,10 @@ class Asking(Group):
         """
         wanted = parse_id(record_id)
         stored = self._project.store.get(self._project.name, wanted)
-        metadata = original_of(stored).metadata if stored else Metadata()
+        metadata = read_original(stored).metadata if stored else Metadata()
         begun = metadata.context.timestamp, metadata.source.author, metadata.validation.status
         life = [results.LifeEvent("created", *begun)] if stored else []
-        events = self._project.store.events_of(self._project.name, wanted)
+        events = self._project.store.list_events(self._project.name, wanted)
         for number, event in enumerate(events, 1):
             status = effective_validation(metadata.validation, events[:number]).status
             shown = "" if event.kind == "forgotten" else status
@@ -122,7 +122,7 @@ class Asking(Group):
             lambda: Filters.of(self._project.name, {**filters}),
         )
         self._project.listener.before_read()
-        records = map(record_of, self._project.pages(asked, limit))
+        records = map(read_current, self._project.pages(asked, limit))
         return records if limit is None else islice(records, limit)
 
     def recall(

@@ -45,7 +45,7 @@ from hardwon.records.kinds import (
     Status,
 )
 from hardwon.search.terms import FilterKeywords, Filters
-from hardwon.store.query import original_of, readable, record_of
+from hardwon.store.query import read_current, read_original, readable
 from hardwon.store.sqlite.file import restore as restore_file
 from hardwon.store.sqlite.presence import refuse_foreign_log
 from hardwon.store.types import Cursor, Finding, Progress, Row
@@ -96,7 +96,7 @@ class Keeping(Group):
         done, total = 0, project.store.counts(project.name).unembedded
         while missing := project.store.without_vector(project.name, embedding.EMBED_WAITING_MAX):
             for batch in batches(missing, embedders.EMBED_BATCH_TEXTS):
-                made = project.embedding.make_vectors([original_of(stored) for stored in batch])
+                made = project.embedding.make_vectors([read_original(stored) for stored in batch])
                 with project.write() as change:
                     change.keep_vectors(made)
                 done += len(made)
@@ -249,7 +249,7 @@ class Keeping(Group):
             with project.write() as change:
                 for row, _ in batch:
                     try:
-                        derived = derive_again(row, change.writer.events_of(project.name, row.id))
+                        derived = derive_again(row, change.writer.list_events(project.name, row.id))
                     except DamagedError:  # only a backup has it; doctor names it
                         continue
                     if derived != row and change.writer.get(project.name, row.id):
@@ -290,10 +290,10 @@ class Care(Group):
         """
         store, name, wanted = self._project.store, self._project.name, parse_id(record_id)
         others: dict[str, None] = {}
-        for decision in map(record_of, store.decisions(name, ["contradiction"])):
+        for decision in map(read_current, store.decisions(name, ["contradiction"])):
             if isinstance(decision, Decision) and wanted in decision.evidence:
                 others |= dict.fromkeys(other for other in decision.evidence if other != wanted)
-        successor = find_successor(store.events_of(name, wanted))
+        successor = find_successor(store.list_events(name, wanted))
         return results.Links(successor, tuple(store.superseded_by(name, wanted)), tuple(others))
 
     def page(
@@ -310,7 +310,7 @@ class Care(Group):
         )
         self._project.listener.before_read()
         stored_rows = self._project.store.page(self._project.name, asked, before, size + 1)
-        records = [record_of(stored) for stored in stored_rows[:size]]
+        records = [read_current(stored) for stored in stored_rows[:size]]
         if len(stored_rows) <= size:
             return results.Page(records, None)
         last = stored_rows[size - 1]

@@ -26,8 +26,8 @@ from hardwon.memory.results import CleanedUp, Compacted, Compressed
 from hardwon.memory.standing import Standing, derive_standing
 from hardwon.records.fields import check_that, to_us
 from hardwon.records.kinds import VOUCHED_STATUSES, Cleaned, Decision, Fix, Moment
-from hardwon.store.base import kept_row, packed_row, row_of
-from hardwon.store.query import is_packed, original_of, pack, record_of, sound_body
+from hardwon.store.base import build_row, kept_row, packed_row
+from hardwon.store.query import is_packed, pack, read_current, read_original, sound_body
 from hardwon.store.types import PAGE_ROWS, Cursor, Progress, Row, Stored
 
 # A fix, and what is kept of it.
@@ -64,7 +64,7 @@ def clean_up(
 
     def make_row(stored: Stored, fix: Fix, standing: Standing) -> Row:
         """What stays of it."""
-        return row_of(make_remains(fix, decision.id, pack(sound_body(stored))), *standing)
+        return build_row(make_remains(fix, decision.id, pack(sound_body(stored))), *standing)
 
     gone = picked if dry_run else _pack_away(project, picked, make_row, decision, progress)
     good = sum(fix.succeeded for _, fix in gone)
@@ -83,7 +83,7 @@ def compress(
     for stored, fix in _old_fixes(project, before_us):
         saving = 0
         if not is_packed(stored.body):
-            row = row_of(fix)._replace(body=stored.body)
+            row = build_row(fix)._replace(body=stored.body)
             small = packed_row(row, fix, decision.id)
             saving = len(row.body) + len(row.terms) - len(small.body) - len(small.terms)
         if saving > 0 and len(picked) < limits.TRANSACTION_RECORDS_MAX:
@@ -118,7 +118,7 @@ def _pack_away(
         writer, done = change.writer, list[Kept]()
         for stored, fix in picked:
             if writer.get(project.name, fix.id) == stored:
-                standing = derive_standing(fix, writer.events_of(project.name, fix.id))
+                standing = derive_standing(fix, writer.list_events(project.name, fix.id))
                 writer.replace(make_row(stored, fix, standing))
                 done.append((stored, fix))
             if progress and len(done) % PAGE_ROWS == 0:
@@ -136,7 +136,7 @@ def _old_fixes(project: Project, before_us: int) -> Iterator[Kept]:
     while page := project.store.fixes_before(project.name, before_us, after, PAGE_ROWS):
         for stored in page:
             try:
-                record = original_of(stored)
+                record = read_original(stored)
             except DamagedError:  # doctor names it
                 continue
             if isinstance(record, Fix):
@@ -160,7 +160,7 @@ def _values(project: Project) -> Callable[[Stored, Fix], bool]:
 
     def has_value(stored: Stored, fix: Fix) -> bool:
         """Whether it is kept."""
-        status = record_of(stored).metadata.validation.status
+        status = read_current(stored).metadata.validation.status
         if status in VOUCHED_STATUSES or stored.helped > 0:
             return True
         if fix.id in newest(f"signature:{generate_issue_signature(fix.issue)}"):
@@ -207,12 +207,12 @@ def compact(project: Project, progress: Progress | None) -> Compacted:
     def purge(change: Change) -> int:
         """How many were there."""
         done, after = 0, ""
-        while page := change.writer.cleaned(name, after, PAGE_ROWS):
+        while page := change.writer.list_cleanups(name, after, PAGE_ROWS):
             for stored in page:
-                record = original_of(stored)
+                record = read_original(stored)
                 if isinstance(record, Cleaned) and record.packed is not None:
-                    standing = derive_standing(record, change.writer.events_of(name, record.id))
-                    change.writer.replace(row_of(record.copy_with(packed=None), *standing))
+                    standing = derive_standing(record, change.writer.list_events(name, record.id))
+                    change.writer.replace(build_row(record.copy_with(packed=None), *standing))
                     done += 1
             after = page[-1].id
             if progress:

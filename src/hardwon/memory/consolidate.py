@@ -30,7 +30,7 @@ from hardwon.memory.standing import put_in_effect
 from hardwon.memory.tallies import COMPARED_MAX, CONSIDERED_MAX, keep_kind
 from hardwon.outside.llm import Llm
 from hardwon.records.kinds import VOUCHED_STATUSES, Action, AnyRecord, Decision, Episode
-from hardwon.store.base import row_of
+from hardwon.store.base import build_row
 from hardwon.store.query import readable
 
 # Tasks that a consolidation goes through which runs by itself after an episode, the newest first:
@@ -62,7 +62,7 @@ def consolidate_when_due(project: Project) -> None:
 
     if project.carry_out(is_due):
         newest = min(project.consolidate_every, CONSIDERED_MAX)
-        recent = list(readable(project.store.last_arrived(project.name, newest)))
+        recent = list(readable(project.store.list_last_arrivals(project.name, newest)))
         tasks = _list_tasks(recent)[:_TASKS_AT_ONCE_MAX]
         promoted = {decision.target for decision in project.knowledge.decisions(("promote",), None)}
         drafts = Drafts(project)
@@ -87,9 +87,9 @@ def consolidate(project: Project, llm: Llm | None, notes: Sequence[str] = ()) ->
     last ones.
     """
     store, most = project.store, TASKS_CONSIDERED_MAX
-    recent = list(readable(store.last_arrived(project.name, CONSIDERED_MAX)))
+    recent = list(readable(store.list_last_arrivals(project.name, CONSIDERED_MAX)))
     drafts = Drafts(project, notes=list(notes))
-    tasks = dict.fromkeys([*_list_tasks(recent), *store.most_counted(project.name, "score", most)])
+    tasks = dict.fromkeys([*_list_tasks(recent), *store.list_frequent(project.name, "score", most)])
     _consolidate(list(tasks)[:most], recent, drafts, set())
     if llm is not None:
         _ask(llm, [record for record in recent if isinstance(record, Episode)], drafts)
@@ -110,7 +110,7 @@ def _consolidate(
     vouched = project.store.vouched_items(project.name)
     everywhere = list(tasks)
     if vouched:
-        most = project.store.most_counted(project.name, "score", TASKS_CONSIDERED_MAX)
+        most = project.store.list_frequent(project.name, "score", TASKS_CONSIDERED_MAX)
         everywhere = list(dict.fromkeys([*tasks, *most]))
     for task in tasks:
         weighed, texts = _consolidate_task(task, knowledge, drafts)
@@ -221,7 +221,7 @@ def _keep_new(drafts: Drafts) -> Consolidation:
         decided |= change.writer.known_keys(name, rules, ("hypothesis",))
         new = [decision for key, decision in distinct.items() if key not in decided]
         new = [one for one in new if one.action != "promote" or one.target not in undone]
-        change.writer.append([row_of(decision) for decision in new])
+        change.writer.append([build_row(decision) for decision in new])
         put_in_effect(change.writer, name, [one for one in new if one.action != "rule"])
         return new
 

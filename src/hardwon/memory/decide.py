@@ -26,7 +26,7 @@ from hardwon.records.fields import (
 )
 from hardwon.records.kinds import INTERNAL_KINDS, AnyRecord, Decision, Event, Status, Verifier
 from hardwon.search.terms import FilterKeywords, Filters
-from hardwon.store.query import original_of, record_of
+from hardwon.store.query import read_current, read_original
 from hardwon.store.types import Progress
 from hardwon.trust.lifecycle import check_transition, standing_beneath
 from hardwon.trust.redact import clean_event
@@ -102,8 +102,8 @@ class Deciding(Group):
 
         def work(change: Change) -> AnyRecord:
             """The record, as it stands then."""
-            envelope = original_of(change.must_find(event.record_id)).metadata.validation
-            events = change.writer.events_of(project.name, event.record_id)
+            envelope = read_original(change.must_find(event.record_id)).metadata.validation
+            events = change.writer.list_events(project.name, event.record_id)
             check_transition(standing_beneath(envelope, events).status, to)
             return change.add_event(event)
 
@@ -149,7 +149,7 @@ class Deciding(Group):
         def work(change: Change) -> AnyRecord:
             """The record, as it stands then."""
             stored = change.writer.get(project.name, wanted)
-            decision = record_of(stored) if stored else None
+            decision = read_current(stored) if stored else None
             if isinstance(decision, Decision):
                 check_transition(decision.metadata.validation.status, "archived")
                 event = change.event(wanted, "status", by, status="archived", reason="undone")
@@ -246,6 +246,6 @@ def _taking_back(change: Change, event_id: str, by: str) -> Event:
     allowed = f"{sorts}; a decision that was taken back is made anew"
     may_be = event.kind in ("status", "superseded") and not is_undone
     check_that(may_be, "decision_id", f"{event.kind} {event_id}", allowed)
-    undone = {other.undoes for other in writer.events_of(project.name, event.record_id)}
+    undone = {other.undoes for other in writer.list_events(project.name, event.record_id)}
     check_that(event_id not in undone, "decision_id", event_id, "what was not taken back already")
     return change.event(event.record_id, "undone", by, undoes=event_id)

@@ -36,7 +36,7 @@ class Episodes(Group):
         """
         known, store = self._project.knowledge, self._project.store
         check_all(limit=limit)
-        tasks = store.most_counted(self._project.name, "score", limit)
+        tasks = store.list_frequent(self._project.name, "score", limit)
         supports = ((task, known.supports("score", task).get("")) for task in tasks)
         return [add_up_task(task, support) for task, support in supports if support]
 

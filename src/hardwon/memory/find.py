@@ -19,7 +19,7 @@ from hardwon.records.fields import EPOCH, to_us
 from hardwon.records.kinds import VOUCHED_STATUSES, Decision, Status, name_sources
 from hardwon.search.rank import AFTER, BEFORE, Hit, Ranked, lower_stale, rank
 from hardwon.search.terms import Filters
-from hardwon.store.query import original_of, readable, restored
+from hardwon.store.query import read_original, readable, restore_body
 from hardwon.store.types import Found, Stored
 from hardwon.text.failures import failure_hash, shows_error
 from hardwon.text.terms import query_terms
@@ -55,17 +55,17 @@ class PastView:
         """The same for a record that was asked for by its id, whatever its status. A fix that left
         the history since is whole, as long as it can be brought back.
         """
-        then = self._then(restored(stored) or stored)
+        then = self._then(restore_body(stored) or stored)
         return then[0] if then else None
 
     def _then(self, stored: Stored) -> tuple[Stored, Status] | None:
         """As it was kept, and its status; None where it was not here yet."""
-        events = self._store.events_of(self._project, stored.id)
+        events = self._store.list_events(self._project, stored.id)
         before = [event for event in events if event.at_us <= self.at_us]
         came = [event for event in events if event.kind == "imported"]
         if stored.at_us > self.at_us or any(event.at_us > self.at_us for event in came):
             return None
-        record = original_of(stored)
+        record = read_original(stored)
         validation, credited, author = derive_standing(record, before)
         changed = None if validation == record.metadata.validation else validation.to_json()
         return Stored(*stored[:5], changed, *credited, author), validation.status
@@ -74,7 +74,7 @@ class PastView:
     def _rolled_back(self) -> set[str]:
         sources = set[str]()
         for stored in self._store.decisions(self._project, ["rollback"], undone=None):
-            decision, then = original_of(stored), self._then(stored)
+            decision, then = read_original(stored), self._then(stored)
             if isinstance(decision, Decision) and then and then[1] in VOUCHED_STATUSES:
                 sources.update(name_sources(decision.target))
         return sources

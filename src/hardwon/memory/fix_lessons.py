@@ -333,7 +333,7 @@ class FixReading(RuleReading):
         places = [
             (kind, f"fix.{scope}", key)
             for kind, scope in _SCOPES.items()
-            for key in self._store.most_counted(self.project, f"fix.{scope}", limit)
+            for key in self._store.list_frequent(self.project, f"fix.{scope}", limit)
         ]
         self._read_ahead((scope, key) for _, scope, key in places)
         counted: list[tuple[PatternKind, str, str, Attempts]] = []
@@ -388,7 +388,7 @@ class FixReading(RuleReading):
         """Of every issue type that something succeeded at; of very many types, of the most
         frequent.
         """
-        types = self._store.most_counted(self.project, "fix.type", ISSUE_TYPES_TESTED_MAX)
+        types = self._store.list_frequent(self.project, "fix.type", ISSUE_TYPES_TESTED_MAX)
         best: dict[str, list[Strategy]] = {}
         for name in types:
             usual_p = self.fix_odds(issue_type=name).p_success

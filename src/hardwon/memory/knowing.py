@@ -11,7 +11,7 @@ from hardwon.memory.later import lessons
 from hardwon.memory.project import Change, Group
 from hardwon.records.fields import Tabular, check_all, check_choice, check_text
 from hardwon.records.kinds import Decision
-from hardwon.store.query import TeachingRow, record_of
+from hardwon.store.query import TeachingRow, read_current
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ class KnowingLessons(Group):
         def work(change: Change) -> None:
             key = verdict_key(lesson.id)
             for stored in change.writer.with_key(project.name, key):
-                before = record_of(stored)
+                before = read_current(stored)
                 if isinstance(before, Decision) and before.in_effect and before.said_by == by:
                     change.happen(before.id, "status", by, status="archived", reason=verdict)
             change.decide(decision)

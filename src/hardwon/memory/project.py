@@ -73,7 +73,7 @@ from hardwon.records.kinds import (
 )
 from hardwon.search.terms import Filters
 from hardwon.store.base import DESIGNS, Writer, has_tree
-from hardwon.store.query import counted_from, dated, original_of, record_of
+from hardwon.store.query import counted_from, read_current, read_original, set_time
 from hardwon.store.types import PAGE_ROWS, Cursor, Finding, Request, Row, Session, Stored
 from hardwon.text.entities import path_words
 from hardwon.text.terms import own_texts
@@ -212,7 +212,7 @@ class Project:
         now_us = self._seen_us if latest_us <= self._seen_us else to_us(self.now())
         if latest_us <= now_us:
             return records
-        return [dated(record, counted_from(record.at_us, now_us)) for record in records]
+        return [set_time(record, counted_from(record.at_us, now_us)) for record in records]
 
     @property
     def today(self) -> int:
@@ -497,7 +497,7 @@ class Change:
         stored = self.writer.get(row.project_id, row.id)
         if stored is None:
             return False
-        kept, record = original_of(stored), original_of(row)
+        kept, record = read_original(stored), read_original(row)
         then, now_as_then = kept.metadata.context, dict[str, Any]()
         if moment and not moment.git_commit and not moment.git_branch:
             now_as_then |= {"git_commit": then.git_commit, "git_branch": then.git_branch}
@@ -520,7 +520,7 @@ class Change:
             if path := self.paths.get(record.id):
                 records[index] = record.copy_with(path_in_tree=path)
             elif type(record) is Fix:
-                number = self.writer.number_of(self.project.name, record.id)
+                number = self.writer.find_number(self.project.name, record.id)
                 records[index] = record.copy_with(number_in_history=number)
         return records
 
@@ -535,9 +535,9 @@ class Change:
             stored = writer.get(name, record_id)
             if not stored or stored.kind in INTERNAL_KINDS:
                 continue
-            record = record_of(stored)
+            record = read_current(stored)
             status, author = record.metadata.validation.status, record.metadata.source.author
-            events = writer.events_of(name, record_id) if status == "verified" else []
+            events = writer.list_events(name, record_id) if status == "verified" else []
             if not was_confirmed(events):  # what it says of itself is no confirmation
                 continue
             credited = credits_by_source(events, writer.votes(name, record_id))
@@ -558,7 +558,7 @@ class Change:
 
     def must_get(self, record_id: str) -> AnyRecord:
         """The record; UnknownRecordError where there is none."""
-        return record_of(self.must_find(record_id))
+        return read_current(self.must_find(record_id))
 
     def happen(self, record_id: str, kind: EventKind, by: str, **details: Any) -> None:
         """Something happens to a record now, and its status follows."""

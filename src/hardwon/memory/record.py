@@ -59,7 +59,7 @@ from hardwon.records.kinds import (
 )
 from hardwon.search.terms import Filters
 from hardwon.store.base import Writer
-from hardwon.store.query import record_of
+from hardwon.store.query import read_current
 from hardwon.store.types import Stored
 from hardwon.text import entities
 from hardwon.text.sentences import fact_key, lint, repeats
@@ -352,7 +352,7 @@ class Entries(Group):
         self._project.listener.before_read()
         only = authors[0] if len(authors) == 1 else None
         whose = Filters(tag=name, author=only, recorded_here=True)
-        records = map(record_of, self._project.pages(whose, limit, trusted=True))
+        records = map(read_current, self._project.pages(whose, limit, trusted=True))
         theirs = (record for record in records if not authors or record.said_by in authors)
         return islice(theirs, limit)
 
@@ -582,7 +582,7 @@ def _repeat(change: Change, first: Fact, again: Fact) -> None:
     it once.
     """
     reason = None if first.content == again.content else again.content
-    by, known = again.metadata.source.author, change.writer.events_of(first.project_id, first.id)
+    by, known = again.metadata.source.author, change.writer.list_events(first.project_id, first.id)
     event = clean_event(change.event(first.id, "repeated", by, reason=reason))
     new = event.kind, event.by, event.at_us // limits.DAY_US
     if new not in {(one.kind, one.by, one.at_us // limits.DAY_US) for one in known}:

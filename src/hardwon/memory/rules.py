@@ -309,7 +309,7 @@ class RuleReading(TallyReading):
     def _ranked_cards(self, task_id: str | None) -> list[Evidence]:
         if task_id is not None:
             return rank_cards(self._card_supports(task_id), self.today)
-        most, count = TASKS_CONSIDERED_MAX, partial(self._store.most_counted, self.project)
+        most, count = TASKS_CONSIDERED_MAX, partial(self._store.list_frequent, self.project)
         tasks = islice(dict.fromkeys([*count("card", most), *count("claim.card", most)]), most)
         return rank_cards(chain.from_iterable(map(self._card_supports, tasks)), self.today)
 

@@ -14,7 +14,7 @@ from hardwon.memory.results import StaleReport
 from hardwon.outside.git import UNSURE, Checkout, Patience
 from hardwon.records.kinds import AnyRecord, EventKind, StaleFile
 from hardwon.store.base import Store, Writer
-from hardwon.store.query import original_of, readable
+from hardwon.store.query import read_original, readable
 from hardwon.store.types import PAGE_ROWS, Progress
 from hardwon.trust.lifecycle import effective_validation, is_held_as_stale, stale_files
 
@@ -130,8 +130,8 @@ def _find_due(kept: Store | Writer, project: str, due: Iterable[Due]) -> Iterato
     for record_id, changes in due:
         stored = kept.get(project, record_id)
         if stored:
-            envelope = original_of(stored).metadata.validation
-            events = kept.events_of(project, record_id)
+            envelope = read_original(stored).metadata.validation
+            events = kept.list_events(project, record_id)
             if is_stale(changes):
                 if effective_validation(envelope, events).status != "archived":
                     yield record_id, "stale", in_words(changes)

@@ -21,7 +21,7 @@ from hardwon.records.kinds import (
     Validation,
 )
 from hardwon.store.base import Writer, kept_row
-from hardwon.store.query import original_of, record_of, restored
+from hardwon.store.query import read_current, read_original, restore_body
 from hardwon.store.types import Row
 from hardwon.trust.lifecycle import count_credits, effective_validation, find_source
 from hardwon.trust.redact import clean_event
@@ -31,7 +31,7 @@ def happen(writer: Writer, project: str, event: Event) -> None:
     """Something happens to a record now: the event is kept, and the record's standing follows."""
     _add_in_order(writer, project, clean_event(event))
     stored = writer.get(project, event.record_id)
-    decision = record_of(stored) if stored and stored.kind == "decision" else None
+    decision = read_current(stored) if stored and stored.kind == "decision" else None
     if decision and decision.metadata.validation.status == "archived":
         bring_back(writer, project, [decision.id])
         if isinstance(decision, Decision) and decision.action == "arrival":
@@ -48,11 +48,11 @@ def send_back(writer: Writer, project: str, decision_id: str, undone: Event) -> 
     """
     reason = f"{decision_id} was undone"
     back = {"at": undone.at, "by": undone.by, "status": "archived", "reason": reason}
-    for record_id in writer.arrived(project, ARRIVED_WITH + decision_id):
+    for record_id in writer.list_arrivals(project, ARRIVED_WITH + decision_id):
         stored = writer.get(project, record_id)
         if stored is None:
             continue
-        record = record_of(stored)
+        record = read_current(stored)
         is_vouched = record.metadata.validation.status in VOUCHED_STATUSES
         if record.said_by.endswith(VIA_IMPORT) and not is_vouched:
             _add_in_order(writer, project, Event(record_id=record_id, kind="status", **back))
@@ -62,15 +62,15 @@ def bring_back(writer: Writer, project: str, decision_ids: Iterable[str]) -> Non
     """Everything that these cleanups and compressions packed away."""
     for decision_id in decision_ids:
         for stored in writer.with_key(project, exact_key("tidied", decision_id)):
-            whole = restored(stored)
+            whole = restore_body(stored)
             if whole is None:
                 raise ConflictError(
                     f"decision {decision_id} cannot be undone: the memory was compacted since, and "
                     "what it took out of the history is gone for good. A backup from before that "
                     "has it"
                 )
-            fix = original_of(whole)
-            standing = derive_standing(fix, writer.events_of(project, fix.id))
+            fix = read_original(whole)
+            standing = derive_standing(fix, writer.list_events(project, fix.id))
             writer.replace(kept_row(whole, fix, *standing))
 
 
@@ -87,7 +87,7 @@ def put_in_effect(writer: Writer, project: str, decisions: Iterable[Decision]) -
 
 def _add_in_order(writer: Writer, project: str, event: Event) -> None:
     """Keeps an event as the last of its record, whose standing follows."""
-    earlier = writer.events_of(project, event.record_id)
+    earlier = writer.list_events(project, event.record_id)
     writer.add_events(project, [in_order(event, earlier)])
     refresh_status(writer, project, event.record_id)
 
@@ -105,15 +105,17 @@ def refresh_status(writer: Writer, project: str, record_id: str) -> None:
     """Brings what is kept of a record's status in line with its events."""
     stored = writer.get(project, record_id)
     if stored:
-        record = original_of(stored)
-        effective, credited, source = derive_standing(record, writer.events_of(project, record_id))
+        record = read_original(stored)
+        effective, credited, source = derive_standing(
+            record, writer.list_events(project, record_id)
+        )
         changed = None if effective == record.metadata.validation else effective.to_json()
         writer.set_standing(project, record_id, effective.status, changed, credited, source)
 
 
 def derive_again(row: Row, events: Iterable[Event]) -> Row:
     """The row as it should be."""
-    record = original_of(row)
+    record = read_original(row)
     derived = kept_row(row, record, *derive_standing(record, list(events)))
     return derived._replace(taught=None, record=None)
 

@@ -33,8 +33,8 @@ from hardwon.records.kinds import (
     Validation,
 )
 from hardwon.records.reading import parse_record, read_record
-from hardwon.store.base import Store, row_of
-from hardwon.store.query import original_of, record_of, restored, sound_body
+from hardwon.store.base import Store, build_row
+from hardwon.store.query import read_current, read_original, restore_body, sound_body
 from hardwon.store.types import Progress, Row, Stored
 from hardwon.text.clean import shorten
 from hardwon.trust.lifecycle import (
@@ -169,7 +169,7 @@ class _Incoming:
         self.may_retire = self.may_retire and writer.may_govern(name)
         dated = change.project.date([one.record for one in batch])
         coming = [one._replace(record=record) for one, record in zip(batch, dated, strict=True)]
-        rows = [row_of(one.record) if self.trust else _strange_row(one) for one in coming]
+        rows = [build_row(one.record) if self.trust else _strange_row(one) for one in coming]
         appended = writer.append(rows)
         differing = [row.id for row in appended.conflicting if change.conflicts(row)]
         added, conflicts = set(appended.added), set(differing)
@@ -208,7 +208,7 @@ class _Incoming:
         own_there, events = set[str](), list[Event]()
         for one in coming:
             record_id, happened = one.record.id, one.events
-            here = [] if record_id in new else writer.events_of(name, record_id)
+            here = [] if record_id in new else writer.list_events(name, record_id)
             if not is_from_elsewhere(happened):
                 own_there.add(record_id)
             elif record_id not in new and not is_from_elsewhere(here):
@@ -230,14 +230,14 @@ class _Incoming:
             result.read += 1
             record = one.record
             stored = store.get(name, record.id)
-            events = store.events_of(name, record.id) if with_events or not stored else []
+            events = store.list_events(name, record.id) if with_events or not stored else []
             if any(event.kind == "forgotten" for event in events):
                 result.forgotten += 1
                 continue
             is_new = stored is None and record.id not in first_seen
-            digest = row_of(record).digest
+            digest = build_row(record).digest
             known = first_seen.setdefault(record.id, digest)
-            if not (same_content(original_of(stored), record) if stored else known == digest):
+            if not (same_content(read_original(stored), record) if stored else known == digest):
                 result.conflicting.append(record.id)
                 continue
             if is_new:
@@ -267,7 +267,7 @@ class _Incoming:
         stored = reader.get(name, one.record.id)
         if stored is None:
             return False
-        here = record_of(stored)
+        here = read_current(stored)
         status = here.metadata.validation.status
         if status == "archived":
             retires = False
@@ -275,8 +275,8 @@ class _Incoming:
             came = here.said_by.endswith(VIA_IMPORT)
             retires = self.may_retire and came and status == "hypothesis"
         elif one.events:
-            events = [*reader.events_of(name, here.id), *one.events]
-            written = original_of(stored).metadata.validation
+            events = [*reader.list_events(name, here.id), *one.events]
+            written = read_original(stored).metadata.validation
             retires = effective_validation(written, events).status == "archived"
         else:
             retires = True
@@ -348,7 +348,7 @@ def merge(
 def _make_arrival(coming: tuple[Stored, Sequence[Event]]) -> _Arrival:
     """What left the history is whole again, as far as it can be."""
     stored, events = coming
-    return _Arrival(without_secrets(original_of(restored(stored) or stored)), events)
+    return _Arrival(without_secrets(read_original(restore_body(stored) or stored)), events)
 
 
 def _merge_batch(
@@ -414,12 +414,12 @@ def _comes_along(
         return False
     if trust:
         return True
-    record = record_of(stored)
+    record = read_current(stored)
     author = record.metadata.source.author
     if isinstance(record, Decision):
         _leave(merged, f"{record.action} {record.target or record.text} by {author}: {record.id}")
         return False
-    if (status := original_of(stored).metadata.validation.status) in VOUCHED_STATUSES:
+    if (status := read_original(stored).metadata.validation.status) in VOUCHED_STATUSES:
         _leave(merged, f"{status} by {author}, who recorded it so: {record.id}")
     return True
 
@@ -429,7 +429,7 @@ def _believe_now(change: Change, record_id: str, by: str, is_void: Callable[[Eve
     writer, name = change.writer, change.project.name
     void = [
         change.event(record_id, "undone", by, undoes=event.id)
-        for event in not_undone(writer.events_of(name, record_id))
+        for event in not_undone(writer.list_events(name, record_id))
         if event.kind == "imported" and is_void(event)
     ]
     writer.add_events(name, void)
@@ -439,7 +439,7 @@ def _strange_row(one: _Arrival) -> Row:
     """Of what somebody said elsewhere."""
     record, metadata = one.record, one.record.metadata
     standing = judge_arrival(metadata.validation, one.standing.status)
-    return row_of(record, standing, source=metadata.source.author + VIA_IMPORT)
+    return build_row(record, standing, source=metadata.source.author + VIA_IMPORT)
 
 
 def _merge_events(
@@ -457,7 +457,7 @@ def _merge_events(
         if dry_run:
             erased += sum(bool(store.get(name, event.record_id)) for event in tombstones)
             added += sum(
-                all(known.id != event.id for known in store.events_of(name, event.record_id))
+                all(known.id != event.id for known in store.list_events(name, event.record_id))
                 for event in others
             )
         if dry_run or not (tombstones or others):
@@ -490,10 +490,10 @@ def _write_line(stored: Stored, events: Sequence[Event]) -> str | None:
     """The line of a file; None for what is of no use elsewhere: what was decided about this file
     alone, and fixes of which a compaction left only what they taught.
     """
-    whole = restored(stored)
+    whole = restore_body(stored)
     if whole is None:
         return None
-    record = original_of(whole) if events or stored.kind == "decision" else None
+    record = read_original(whole) if events or stored.kind == "decision" else None
     if isinstance(record, Decision) and record.action in LOCAL_ACTIONS:
         return None
     if record is None or not events:

@@ -50,7 +50,7 @@ _ARRIVALS_LOOKED_THROUGH_MAX: Final = 100_000
 # --- rows ---
 
 
-def row_of(
+def build_row(
     record: Record,
     effective: Validation | None = None,
     credited: tuple[int, int] = (0, 0),
@@ -121,7 +121,7 @@ def kept_row(
     """The row that a record is kept in. Another version may write the same record as other JSON:
     what was written stays, and what was packed stays packed.
     """
-    row = row_of(record, effective, credited, source)._replace(
+    row = build_row(record, effective, credited, source)._replace(
         body=query.sound_body(stored), digest=stored.digest
     )
     if query.is_packed(stored.body) and isinstance(record, kinds.Fix):
@@ -260,10 +260,10 @@ def taught_where(
         f"SELECT author, status, id, kind, at_us, body, digest, validation FROM record WHERE {where} AND "
         f"status IN ({teaching}){' ORDER BY at_us DESC, id DESC' if newest_first else ''}"
     )
-    for author, status, *columns in session.each(sql, values):
+    for author, status, *columns in session.stream(sql, values):
         stored = Stored(*columns)
         try:
-            record = query.original_of(stored)
+            record = query.read_original(stored)
         except DamagedError:  # doctor names it
             continue
         yield RecordCounts(values[0], author, stored.at_us, record.id, status, list_tallies(record))
@@ -413,7 +413,7 @@ class Writer(Reader):
         out.
         """
 
-    def number_of(self, project: str, record_id: str) -> int | None:  # noqa: ARG002
+    def find_number(self, project: str, record_id: str) -> int | None:  # noqa: ARG002
         """The number under which a fix is in the tables of fix history; None where there are none,
         or they are not about its project.
         """
@@ -424,7 +424,7 @@ class Writer(Reader):
         """Replaces everything derived of the row with this number."""
 
     @abstractmethod
-    def _drop_derived(self, project: str, seq: int) -> None:
+    def _drop_derivatives(self, project: str, seq: int) -> None:
         """Removes what is kept of a record beside its row and its vector: search terms, tags, files
         and keys.
         """
@@ -456,22 +456,22 @@ class Writer(Reader):
             else:
                 result.conflicting.append(row)
 
-    def _seq_of(self, project: str, record_id: str) -> int | None:
+    def _find_seq(self, project: str, record_id: str) -> int | None:
         sql = "SELECT seq FROM record WHERE project_id = ?1 AND id = ?2"
         seq: int | None = self.session.value(sql, (project, record_id))
         return seq
 
-    def arrived(self, project: str, reason: str) -> list[str]:
+    def list_arrivals(self, project: str, reason: str) -> list[str]:
         """Ids of the records that came from elsewhere with this reason."""
         sql = "SELECT record_id, body FROM event WHERE project_id = ?1 AND kind = 'imported'"
-        rows = self.session.each(sql, (project,))
-        return [record_id for record_id, body in rows if query.event_of(body).reason == reason]
+        rows = self.session.stream(sql, (project,))
+        return [record_id for record_id, body in rows if query.parse_event(body).reason == reason]
 
-    def _kept(self, project: str, record_id: str) -> Kept | None:
+    def _read_row(self, project: str, record_id: str) -> Kept | None:
         sql = f"SELECT r.seq, r.author, r.status, {STORED} FROM record r WHERE r.project_id = ?1 AND r.id = ?2"
         for seq, author, status, *columns in self.session.select(sql, (project, record_id)):
             kept = Stored._make(columns)
-            record, at_us = query.original_of(kept), kept.at_us
+            record, at_us = query.read_original(kept), kept.at_us
             taught = RecordCounts(project, author, at_us, record.id, status, list_tallies(record))
             return Kept(seq, taught, kept.body, record)
         return None
@@ -497,7 +497,7 @@ class Writer(Reader):
         if self._only_credits(record_id, status, validation, source):
             return
         standing = status, source or before[1]
-        changed = self._kept(*place) if before != standing else None
+        changed = self._read_row(*place) if before != standing else None
         self.session.run(
             "UPDATE record SET status = ?3, author = ?4, validation = ?5, helped = ?6, "
             "hindered = ?7 WHERE project_id = ?1 AND id = ?2",
@@ -520,7 +520,7 @@ class Writer(Reader):
 
     def rewrite(self, row: Row) -> None:
         """Replaces everything derived of a row that is kept."""
-        seq = self._seq_of(row.project_id, row.id)
+        seq = self._find_seq(row.project_id, row.id)
         if seq is not None:
             self._rewrite(seq, row)
 
@@ -528,7 +528,7 @@ class Writer(Reader):
         """Replaces a row that is kept by another that teaches the same: its texts were packed away,
         or brought back.
         """
-        seq = self._seq_of(row.project_id, row.id)
+        seq = self._find_seq(row.project_id, row.id)
         if seq is not None:
             sql = "UPDATE record SET body = ?2, digest = ?3 WHERE seq = ?1"
             self.session.run(sql, (seq, row.body, row.digest))
@@ -546,13 +546,13 @@ class Writer(Reader):
             "DELETE FROM event WHERE project_id = ?1 AND record_id = ?2 AND kind <> 'forgotten'"
         )
         for record_id in record_ids:
-            seq = self._seq_of(project, record_id)
+            seq = self._find_seq(project, record_id)
             if seq is not None:
                 # One that cannot be read must still be possible to forget; doctor finds what it
                 # taught, and rebuild corrects it.
                 with suppress(DamagedError):
-                    gone += filter(None, [self._kept(project, record_id)])
-                self._drop_derived(project, seq)
+                    gone += filter(None, [self._read_row(project, record_id)])
+                self._drop_derivatives(project, seq)
                 self._drop_vector(seq)
                 run("DELETE FROM record WHERE project_id = ?1 AND seq = ?2", (project, seq))
                 erased += 1
@@ -563,11 +563,11 @@ class Writer(Reader):
         self.add_events(project, tombstones)
         return erased
 
-    def cleaned(self, project: str, after_id: str, limit: int) -> list[Stored]:
+    def list_cleanups(self, project: str, after_id: str, limit: int) -> list[Stored]:
         """Fixes that left the history, by id."""
         cleaned = "r.project_id = ?1 AND r.id > ?2 AND r.kind = 'cleaned'"
         source = f"record r WHERE {cleaned} ORDER BY r.id LIMIT ?3"
-        return self._stored(source, (project, after_id, limit))
+        return self._read_rows(source, (project, after_id, limit))
 
     # --- events ---
 
@@ -597,7 +597,7 @@ class Writer(Reader):
         """One event by its id; None where there is none."""
         sql = "SELECT body FROM event WHERE project_id = ?1 AND id = ?2"
         body = self.session.value(sql, (project, event_id))
-        return None if body is None else query.event_of(body)
+        return None if body is None else query.parse_event(body)
 
     # --- knowledge ---
 
@@ -629,13 +629,13 @@ class Writer(Reader):
         """Every record with an exact key, of whatever kind and status."""
         having = f"record_key k {self.dialect.join} record r ON r.seq = k.seq"
         source = f"{having} WHERE k.project_id = ?1 AND k.key = ?2 ORDER BY k.seq"
-        return self._stored(source, (project, key))
+        return self._read_rows(source, (project, key))
 
     def facts_with_key(self, project: str, key: str, limit: int) -> list[Stored]:
         """The facts that have an exact key, those that came in first. Archived ones and sources
         that were rolled back are left out.
         """
-        return self._stored(
+        return self._read_rows(
             f"record_key k {self.dialect.join} record r ON r.seq = k.seq WHERE k.project_id = ?1 AND "
             f"k.key = ?2 AND r.kind = 'fact' AND {TRUSTED_RECORD} ORDER BY k.seq LIMIT ?3",
             (project, key, limit),
@@ -703,7 +703,7 @@ class Store(TallyReader):
         """One transaction on one project, durable when the block ends, rolled back when it raises.
         Waits its turn among writers; BusyError when that takes longer than the busy timeout.
         `alone`: nobody else writes to the project meanwhile. False only where the transaction does
-        nothing but append (`append`, `keep_vectors`, `number_of`, `get`, `request`, `keep_request`,
+        nothing but append (`append`, `keep_vectors`, `find_number`, `get`, `request`, `keep_request`,
         `on_failure`): others may then append at the same time, where the store can do that.
         """
 
@@ -711,7 +711,7 @@ class Store(TallyReader):
         """What these records of a project are kept as: made before a transaction begins, so that
         nobody waits for it.
         """
-        return list(map(row_of, records))
+        return list(map(build_row, records))
 
     # What this thread reads of the project in the block is read in one transaction, where beginning
     # one costs a way to a server. Each reading sees what was kept when it began.
@@ -780,11 +780,11 @@ class Store(TallyReader):
         filters; archived ones and rolled-back sources as in `search`.
         """
 
-    def last_arrived(self, project: str, limit: int) -> list[Stored]:
+    def list_last_arrivals(self, project: str, limit: int) -> list[Stored]:
         """The trusted records that came in last, whatever their time, the last first. Looks back
         over a bounded number of rows of all projects.
         """
-        return self._stored(
+        return self._read_rows(
             f"record r WHERE r.project_id = ?1 AND r.{ORDINARY} AND {TRUSTED_RECORD} AND r.seq > (SELECT "
             f"max(seq) FROM record) - {_ARRIVALS_LOOKED_THROUGH_MAX} ORDER BY r.seq DESC LIMIT ?2",
             (project, limit),
@@ -793,7 +793,7 @@ class Store(TallyReader):
     def without_vector(self, project: str, limit: int) -> list[Stored]:
         """Records that have no vector, those that came in first first."""
         by_project = self.dialect.hint("record_vector_by_project")  # narrower than the vectors
-        return self._stored(
+        return self._read_rows(
             f"record r WHERE r.seq IN (SELECT n.seq FROM record n WHERE n.project_id = ?1 AND NOT "
             f"EXISTS (SELECT 1 FROM record_vector v{by_project} WHERE v.project_id = ?1 AND "
             f"v.seq = n.seq) AND n.{ORDINARY} ORDER BY n.seq LIMIT ?2) ORDER BY r.seq",
@@ -803,7 +803,7 @@ class Store(TallyReader):
     def count_without_vector(self, project: str) -> int:
         """How many those are; none where no embedder was ever used."""
         with self.snapshot(project) as session:
-            return query.unembedded(session, project)
+            return query.count_without_vector(session, project)
 
     # --- everything of a project ---
 
@@ -816,8 +816,11 @@ class Store(TallyReader):
             "WHERE r.project_id = ?1 ORDER BY r.at_us, r.id"
         )
         with self.snapshot(project) as session:
-            for *columns, events in session.each(sql, (project,)):
-                yield Stored._make(columns), [query.event_of(event) for event in json.loads(events)]
+            for *columns, events in session.stream(sql, (project,)):
+                yield (
+                    Stored._make(columns),
+                    [query.parse_event(event) for event in json.loads(events)],
+                )
 
     def _gather_events(self, of_kinds: Iterable[EventKind] = ()) -> str:
         """The column with the events of the record `r`, of these kinds or of all, as a JSON list."""
@@ -845,19 +848,19 @@ class Store(TallyReader):
             "ON record_text.seq = r.seq WHERE r.project_id = ?1 ORDER BY r.at_us, r.id"
         )
         with self.snapshot(project) as session:
-            for *plain, tags, files, keys, helped, hindered, events in session.each(
+            for *plain, tags, files, keys, helped, hindered, events in session.stream(
                 sql, (project,)
             ):
                 side = (tuple(json.loads(names)) for names in (tags, files, keys))
                 row = Row._make((project, *plain, *side, helped, hindered, None, None, None))
-                yield row, [query.event_of(event) for event in json.loads(events)]
+                yield row, [query.parse_event(event) for event in json.loads(events)]
 
     def events(self, project: str) -> Generator[Event]:
         """Every event by (time, id), tombstones included, as of one instant."""
         sql = "SELECT body FROM event WHERE project_id = ?1 ORDER BY at_us, id"
         with self.snapshot(project) as session:
-            for (body,) in session.each(sql, (project,)):
-                yield query.event_of(body)
+            for (body,) in session.stream(sql, (project,)):
+                yield query.parse_event(body)
 
     # Of projects that were asked about: the last number of the store that was looked at, and the
     # last of the project.
@@ -946,9 +949,9 @@ def check_rows(session: Session, side_tables: Iterable[str]) -> Iterator[types.F
         "vectors", misfits == 0, f"{misfits} that are not of the embedder they are kept for"
     )
     wrong = 0
-    for *columns, body in session.each("SELECT id, record_id, kind, at_us, body FROM event"):
+    for *columns, body in session.stream("SELECT id, record_id, kind, at_us, body FROM event"):
         try:
-            event = query.event_of(body)
+            event = query.parse_event(body)
             wrong += columns != [event.id, event.record_id, event.kind, event.at_us]
         except DamagedError:
             wrong += 1

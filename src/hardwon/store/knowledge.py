@@ -20,21 +20,21 @@ from hardwon.store.types import Active, Bound, Daily, DayTotal, Total, rounded_u
 LEVEL_NAMES: Final = [f"level{level}" for level in range(LEVELS)]
 
 
-def _levels_of(scope: str) -> list[str]:
+def _list_levels(scope: str) -> list[str]:
     """Those that anything in a scope is ever counted at: the others need not be read."""
     if scope in SCORED_SCOPES:
         return LEVEL_NAMES
     return LEVEL_NAMES[: (LEFT if scope in ACTION_SCOPES else SUCCEEDED) + 1]
 
 
-def _sums_of(scope: str) -> str:
+def _write_sums(scope: str) -> str:
     """The columns that add up what was counted."""
-    return ", ".join(f"sum({name})" for name in _levels_of(scope))
+    return ", ".join(f"sum({name})" for name in _list_levels(scope))
 
 
-def _times_of(scope: str) -> str:
+def _write_times(scope: str) -> str:
     """How often anything was counted: without the levels that nothing of the scope is at."""
-    return f"({' + '.join(_levels_of(scope))})"
+    return f"({' + '.join(_list_levels(scope))})"
 
 
 _BEFORE_LEVELS: Final = len(Tally._fields) - 1
@@ -51,10 +51,10 @@ def _first_items(most: str) -> str:
 
 
 def _tally_columns(scope: str) -> str:
-    return ", ".join((*Tally._fields[:_BEFORE_LEVELS], *_levels_of(scope)))
+    return ", ".join((*Tally._fields[:_BEFORE_LEVELS], *_list_levels(scope)))
 
 
-def _tally_of(row: Sequence[Any]) -> Tally:
+def _read_tally(row: Sequence[Any]) -> Tally:
     return Tally._make((*row[:_BEFORE_LEVELS], tuple(row[_BEFORE_LEVELS:])))
 
 
@@ -113,9 +113,9 @@ class TallyReader(Query):
         """The counts under a key per item and day; an empty list where nothing was counted.
         `items_max`: of the items that were counted most, all days of an item or none.
         """
-        chosen = "" if items_max is None else f" AND {_first_items(_times_of(scope))}"
+        chosen = "" if items_max is None else f" AND {_first_items(_write_times(scope))}"
         sql = (
-            f"SELECT item, day, {_sums_of(scope)} FROM tally WHERE {_TRUSTED_UNDER_KEY}{chosen} "
+            f"SELECT item, day, {_write_sums(scope)} FROM tally WHERE {_TRUSTED_UNDER_KEY}{chosen} "
             "GROUP BY item, day ORDER BY item, day"
         )
         values = (project, scope, key, *(() if items_max is None else (items_max,)))
@@ -207,7 +207,7 @@ class TallyReader(Query):
         rows = self._tallies(project, scope, key, "1 = 1", items_max, " LIMIT ?4")
         if len(rows) < items_max:
             return rows
-        return self._tallies(project, scope, key, _first_items(_times_of(scope)), items_max)
+        return self._tallies(project, scope, key, _first_items(_write_times(scope)), items_max)
 
     def tallies_of_items(
         self, project: str, scope: str, key: str, items: Sequence[str]
@@ -224,7 +224,7 @@ class TallyReader(Query):
             f"{_TRUSTED_UNDER_KEY} AND {chosen} ORDER BY item, day, author{end}",
             (project, scope, key, value),
         )
-        return [_tally_of(row) for row in rows]
+        return [_read_tally(row) for row in rows]
 
     def vouched_items(self, project: str) -> set[tuple[str, str]]:
         """Scope and item of every lesson of `works` or `avoid` that a verified or published record
@@ -236,11 +236,11 @@ class TallyReader(Query):
         )
         return {(str(scope), str(item)) for scope, item in self._select(sql, (project,))}
 
-    def most_counted(self, project: str, scope: str, limit: int) -> list[str]:
+    def list_frequent(self, project: str, scope: str, limit: int) -> list[str]:
         """The keys of a scope that were counted most, in that order."""
         sql = (
             f"SELECT key FROM tally WHERE project_id = ?1 AND scope = ?2 AND {TRUSTED_AUTHORS} "
-            f"GROUP BY key ORDER BY sum{_times_of(scope)} DESC, key LIMIT ?3"
+            f"GROUP BY key ORDER BY sum{_write_times(scope)} DESC, key LIMIT ?3"
         )
         return [key for (key,) in self._select(sql, (project, scope, limit))]
 
@@ -253,9 +253,9 @@ class TallyReader(Query):
         bound = Bound([project, scope, limit])
         since = "" if since_day is None else f"AND day >= {bound.add(since_day)} "
         sql = (
-            f"SELECT key, item, {_sums_of(scope)} FROM tally WHERE project_id = ?1 AND scope = ?2 "
+            f"SELECT key, item, {_write_sums(scope)} FROM tally WHERE project_id = ?1 AND scope = ?2 "
             f"AND {TRUSTED_AUTHORS} "
-            f"{since}GROUP BY key, item ORDER BY sum{_times_of(scope)} DESC, key, item LIMIT ?3"
+            f"{since}GROUP BY key, item ORDER BY sum{_write_times(scope)} DESC, key, item LIMIT ?3"
         )
         with self.read(project) as session:
             rows = session.select(sql, bound)
@@ -267,8 +267,8 @@ class TallyReader(Query):
         """
         here = f"project_id = ?1 AND scope = ?2 AND {TRUSTED_AUTHORS} AND day >= ?4"
         rows = self._select(
-            f"SELECT key, day, {_sums_of(scope)} FROM tally WHERE {here} AND key IN "
-            f"(SELECT key FROM tally WHERE {here} GROUP BY key ORDER BY sum{_times_of(scope)} "
+            f"SELECT key, day, {_write_sums(scope)} FROM tally WHERE {here} AND key IN "
+            f"(SELECT key FROM tally WHERE {here} GROUP BY key ORDER BY sum{_write_times(scope)} "
             f"DESC, key LIMIT ?3) "
             "GROUP BY key, day ORDER BY key, day",
             (project, scope, keys_max, since_day),
@@ -312,7 +312,7 @@ class TallyReader(Query):
         )
         return [Active._make(row) for row in rows]
 
-    def first_seen(self, project: str, keys: Sequence[str]) -> dict[str, int]:
+    def find_first_times(self, project: str, keys: Sequence[str]) -> dict[str, int]:
         """The time of the record with each of these keys that was the first to be kept."""
         first = (
             "SELECT key, min(seq) AS seq FROM record_key WHERE project_id = ?1 "

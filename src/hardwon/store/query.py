@@ -117,7 +117,7 @@ FIX_KINDS: Final = ("fix", "cleaned")
 def sound_body(stored: Stored | Found | Row) -> str:
     """The body as it was written; DamagedError where it is something else by now."""
     if not is_whole(stored.body, stored.digest):
-        raise _damaged(stored)
+        raise _report_damage(stored)
     return plain_body(stored.body)
 
 
@@ -129,7 +129,7 @@ def is_whole(body: str, digest: bytes) -> bool:
         return False
 
 
-def event_of(body: str) -> Event:
+def parse_event(body: str) -> Event:
     """An event from the JSON that is kept of it."""
     try:
         return Event.model_validate_json(body)
@@ -140,38 +140,38 @@ def event_of(body: str) -> Event:
         ) from None
 
 
-def restored(stored: Stored) -> Stored | None:
+def restore_body(stored: Stored) -> Stored | None:
     """As it was before it was packed away, or left the history; itself where it never was. None: it
     is gone for good.
     """
     if stored.kind != "cleaned":
         return stored._replace(body=sound_body(stored))
-    record = original_of(stored)
+    record = read_original(stored)
     if not isinstance(record, Cleaned) or record.packed is None:
         return None
     try:
         body = unpack(record.packed)
     except ValueError:
-        raise _damaged(stored) from None
+        raise _report_damage(stored) from None
     return stored._replace(kind="fix", body=body, digest=make_digest(body.encode()))
 
 
-def original_of(stored: Stored | Found | Row) -> AnyRecord:
+def read_original(stored: Stored | Found | Row) -> AnyRecord:
     """The record as it was appended, whatever happened to it since."""
     if stored.kind not in kinds.MODEL_OF_KIND:
-        raise _damaged(stored)
+        raise _report_damage(stored)
     try:
         record = kinds.MODEL_OF_KIND[stored.kind].model_validate_json(sound_body(stored))
     except InvalidInputError as error:
         raise DamagedError(f"record {stored.id} cannot be read by this version: {error}") from None
     if record.id != stored.id:  # a damaged index leads to another, sound record
-        raise _damaged(stored)
+        raise _report_damage(stored)
     return record
 
 
-def record_of(stored: Stored | Found) -> AnyRecord:
+def read_current(stored: Stored | Found) -> AnyRecord:
     """The record as a reader sees it now."""
-    record = original_of(stored)
+    record = read_original(stored)
     if stored.author and stored.author != record.metadata.source.author:
         record = record.copy_with(source_told=stored.author)
     if stored.validation is None:
@@ -179,7 +179,7 @@ def record_of(stored: Stored | Found) -> AnyRecord:
     try:
         validation = Validation.model_validate_json(stored.validation)
     except InvalidInputError:
-        raise _damaged(stored) from None
+        raise _report_damage(stored) from None
     return record.copy_with(metadata=record.metadata.copy_with(validation=validation))
 
 
@@ -190,7 +190,7 @@ def counted_from(at_us: int, now_us: int) -> int:
     return at_us if at_us <= now_us + _CLOCK_SKEW_US else now_us
 
 
-def dated(record: R, at_us: int) -> R:
+def set_time(record: R, at_us: int) -> R:
     """The record, happened at this time at the latest."""
     if record.at_us <= at_us:
         return record
@@ -202,7 +202,7 @@ def readable(stored: Iterable[Stored | Found]) -> Iterator[AnyRecord]:
     """The records, without those that were damaged on disk: doctor names them."""
     for row in stored:
         try:
-            yield record_of(row)
+            yield read_current(row)
         except DamagedError:
             continue
 
@@ -213,11 +213,11 @@ def written_in(stored: Stored) -> dict[str, Any]:
     """
     fields: dict[str, Any] = json.loads(sound_body(stored))
     if fields["id"] != stored.id:
-        raise _damaged(stored)
+        raise _report_damage(stored)
     return fields
 
 
-def _damaged(stored: Stored | Found | Row) -> DamagedError:
+def _report_damage(stored: Stored | Found | Row) -> DamagedError:
     return DamagedError(
         f"record {stored.id} is not what was written: the file was damaged on disk. "
         "Run doctor to see how much is affected, and restore a backup"
@@ -287,7 +287,7 @@ def found_columns(
     sessions: bool = True,
     terms: bool = True,
 ) -> str:
-    """What `found_of` reads, from `record r` and `record_text`. Without votes, sources that were
+    """What `read_hit` reads, from `record r` and `record_text`. Without votes, sources that were
     rolled back, or sessions where there are none, and without terms where nobody ranks: they cost
     time.
     """
@@ -304,13 +304,13 @@ def found_columns(
 SESSION_KEYS: Final = "key >= 'session:' AND key < 'session;'"
 
 
-def found_of(row: Sequence[Any]) -> Found:
+def read_hit(row: Sequence[Any]) -> Found:
     """What a search found, as its columns say."""
     record = Found(*row)
     if record.status not in kinds.STATUSES or not all(
         isinstance(text, str) for text in (record.author, record.terms)
     ):
-        raise _damaged(record)
+        raise _report_damage(record)
     if record.good is not None:
         record.good = bool(record.good)
     return record
@@ -325,7 +325,7 @@ def _named_in(names: str, condition: str) -> str:
     return f"r.seq IN (SELECT seq FROM record_{names} WHERE project_id = ?1 AND {condition})"
 
 
-def condition_of(dialect: Dialect, project: str, filters: Filters) -> tuple[str, Bound]:
+def write_condition(dialect: Dialect, project: str, filters: Filters) -> tuple[str, Bound]:
     """Conditions from our own constants; what the caller gave is bound, never written into the
     statement.
     """
@@ -366,10 +366,10 @@ def _conditions(dialect: Dialect, filters: Filters) -> tuple[str, tuple[Any, ...
     return " AND ".join(conditions), tuple(bound[1:])
 
 
-def search_condition_of(
+def write_search_condition(
     dialect: Dialect, project: str, filters: Filters, *, rolled_back: bool = True
 ) -> tuple[str, Bound]:
-    """As `condition_of`; archived records and rolled-back sources only where the filters ask for
+    """As `write_condition`; archived records and rolled-back sources only where the filters ask for
     them. Whether there are any such sources need not be asked by who knows that there are none.
     """
     where, values = _conditions(dialect, filters)
@@ -438,15 +438,15 @@ def from_everybody(
     return list({hit.id: (hit, score) for hit, score in hits}.values())
 
 
-def embedder_of(session: Session, project: str) -> tuple[str, int] | None:
+def read_embedder(session: Session, project: str) -> tuple[str, int] | None:
     """The embedder, and the dimension, of the vectors that are kept."""
     row = session.first("SELECT name, dimension FROM embedder WHERE project_id = ?1", (project,))
     return (row[0], row[1]) if row else None
 
 
-def unembedded(session: Session, project: str) -> int:
+def count_without_vector(session: Session, project: str) -> int:
     """How many records wait for their vector; none where no embedder was ever used."""
-    if embedder_of(session, project) is None:
+    if read_embedder(session, project) is None:
         return 0
     records = session.value(
         f"SELECT count(*) FROM record WHERE project_id = ?1 AND {ORDINARY}", (project,)
@@ -496,23 +496,23 @@ class Reader(ABC):
         with self.read(values[0]) as session:
             return session.column(sql, values)
 
-    def _stored(self, source: str, values: Values) -> list[Stored]:
+    def _read_rows(self, source: str, values: Values) -> list[Stored]:
         """The records `r` of a source, which is all that comes after FROM."""
         return list(map(Stored._make, self._select(f"SELECT {STORED} FROM {source}", values)))
 
     def get(self, project: str, record_id: str) -> Stored | None:
         """The record, or None."""
         source = "record r WHERE r.project_id = ?1 AND r.id = ?2"
-        for stored in self._stored(source, (project, record_id)):
+        for stored in self._read_rows(source, (project, record_id)):
             if stored.id != record_id:  # a damaged index
-                raise _damaged(stored)
+                raise _report_damage(stored)
             return stored
         return None
 
     def get_many(self, project: str, record_ids: Sequence[str]) -> list[Stored]:
         """Those of the records that there are, in any order."""
         source = f"record r WHERE r.project_id = ?1 AND {self.dialect.within('r.id', '?2')}"
-        return self._stored(source, (project, self.dialect.list_values(record_ids)))
+        return self._read_rows(source, (project, self.dialect.list_values(record_ids)))
 
     def page(
         self,
@@ -535,7 +535,7 @@ class Reader(ABC):
             most = _TAGGED_SORTED_MAX
             tagged = "SELECT 1 FROM record_tag WHERE project_id = ?1 AND tag = ?2 LIMIT ?3"
             few = tag is not None and len(session.select(tagged, (project, tag, most + 1))) <= most
-            where, bound = condition_of(
+            where, bound = write_condition(
                 self.dialect, project, filters.copy_with(tag=None) if few else filters
             )
             if few:  # from its rows to their records, not through all records in the order of time
@@ -553,15 +553,15 @@ class Reader(ABC):
             sql = f"SELECT {STORED} FROM {source} WHERE {where} ORDER BY r.at_us DESC, r.id DESC LIMIT {bound.add(limit)}"
             return [Stored._make(row) for row in session.select(sql, bound)]
 
-    def events_of(self, project: str, record_id: str) -> list[Event]:
+    def list_events(self, project: str, record_id: str) -> list[Event]:
         """The record's events by (time, id); an empty list where there are none."""
         sql = "SELECT body FROM event WHERE project_id = ?1 AND record_id = ?2 ORDER BY at_us, id"
-        return list(map(event_of, self._column(sql, project, record_id)))
+        return list(map(parse_event, self._column(sql, project, record_id)))
 
     def embedder(self, project: str) -> tuple[str, int] | None:
         """Name and dimension of the embedder whose vectors are kept; None where none are."""
         with self.read(project) as session:
-            return embedder_of(session, project)
+            return read_embedder(session, project)
 
     def rolled_back(self, project: str) -> set[str]:
         """The sources (authors) that do not count at present."""
@@ -578,16 +578,16 @@ class Query(Reader):
 
     # --- records ---
 
-    def marked(
+    def list_by_mark(
         self, project: str, filters: Filters, by: str, status: str, limit: int
     ) -> list[Stored]:
         """The newest records that pass the filters, came from nowhere else (`imported`), and were
         given this status by an event of `by`; archived ones too.
         """
-        where, bound = condition_of(self.dialect, project, filters)
+        where, bound = write_condition(self.dialect, project, filters)
         says = self.dialect.event_says
         happened = "SELECT 1 FROM event e WHERE e.project_id = r.project_id AND e.record_id = r.id AND e.kind"
-        return self._stored(
+        return self._read_rows(
             f"record r WHERE {where} AND EXISTS ({happened} = 'status' AND {says('e', 'by')} = "
             f"{bound.add(by)} AND {says('e', 'status')} = {bound.add(status)}) AND NOT EXISTS "
             f"({happened} = 'imported') ORDER BY r.at_us DESC, r.id DESC LIMIT {bound.add(limit)}",
@@ -698,7 +698,7 @@ class Query(Reader):
         """
         if not keys:
             return []
-        where, bound = search_condition_of(self.dialect, project, filters)
+        where, bound = write_search_condition(self.dialect, project, filters)
         # Said one by one, a planner knows how many there are, and plans once for all of them.
         within = f"key IN ({', '.join(map(bound.add, rounded_up(keys)))})"
         columns = found_columns(self.dialect, votes=ranked, sessions=ranked, terms=ranked)
@@ -719,7 +719,7 @@ class Query(Reader):
             f"{joined} c.seq {text} ORDER BY c.turn, {newest}"
         )
         rows = self._select(sql, bound)
-        return [] if len(rows) > limit else [found_of(row) for row in rows]
+        return [] if len(rows) > limit else [read_hit(row) for row in rows]
 
     def beside(
         self, project: str, hits: Sequence[Found], filters: Filters
@@ -731,7 +731,7 @@ class Query(Reader):
             return []
         with self.read(project) as session:
             rolled_back = session.known is None or session.known.rolled_back
-            where, bound = search_condition_of(
+            where, bound = write_search_condition(
                 self.dialect, project, filters, rolled_back=rolled_back
             )
             columns = session.known.columns if session.known else found_columns(self.dialect)
@@ -753,11 +753,11 @@ class Query(Reader):
                 f"ON record_text.seq = r.seq WHERE {where}"
             )
             rows = session.select(sql, bound, often=True)
-        return [(hit, found_of(row)) for hit, *row in rows]
+        return [(hit, read_hit(row)) for hit, *row in rows]
 
     def with_files(self, project: str, after_id: str, limit: int) -> list[Stored]:
         """Records that have related files, whatever their status, by id."""
-        return self._stored(
+        return self._read_rows(
             f"record r{self.dialect.hint('record_by_id')} WHERE r.project_id = ?1 AND r.id > ?2 AND "
             f"r.{ORDINARY} AND EXISTS (SELECT 1 FROM record_file f WHERE f.seq = r.seq) "
             "ORDER BY r.id LIMIT ?3",
@@ -768,7 +768,7 @@ class Query(Reader):
         self, project: str, before_us: int, after: types.Cursor, limit: int
     ) -> list[Stored]:
         """Fixes older than a time that come after the cursor and are not archived, oldest first."""
-        return self._stored(
+        return self._read_rows(
             f"record r{self.dialect.hint('record_by_time')} WHERE r.project_id = ?1 AND r.at_us < ?2 "
             "AND (r.at_us, r.id) > (?3, ?4) AND r.kind = 'fix' AND r.status <> 'archived' "
             "ORDER BY r.at_us, r.id LIMIT ?5",
@@ -807,7 +807,7 @@ class Query(Reader):
         where = f"r.kind = 'decision'{standing}"
         if task_id is not None:
             where += f" AND (r.task_id IS NULL OR r.task_id = {bound.add(task_id)})"
-        return self._stored(
+        return self._read_rows(
             f"record r{self.dialect.hint('record_decision')} WHERE r.project_id = ?1 AND {where} "
             f"AND (r.outcome = 'rollback' OR r.{TRUSTED_AUTHORS}) "
             f"AND {self.dialect.within('r.outcome', '?2')} ORDER BY r.at_us DESC, r.id DESC LIMIT ?3",
@@ -853,7 +853,7 @@ class Query(Reader):
             groups = session.select(sql, (project,))
             first, last = (session.value(end.format(way), (project,)) for way in ("ASC", "DESC"))
             events, forgotten = session.first(happened, (project,)) or (0, 0)
-            waiting = unembedded(session, project)
+            waiting = count_without_vector(session, project)
         times: list[Counter[str]] = [Counter() for _ in range(5)]
         internal: Counter[str] = Counter()
         for kind, *others, number in groups:
@@ -871,7 +871,7 @@ class Query(Reader):
 
     def count(self, project: str, filters: Filters, *, trusted: bool = False) -> int:
         """How many records pass the filters. `trusted` as in `page`."""
-        where, bound = condition_of(self.dialect, project, filters)
+        where, bound = write_condition(self.dialect, project, filters)
         if trusted:
             where += f" AND {TRUSTED_RECORD}"
         ((number,),) = self._select(f"SELECT count(*) FROM record r WHERE {where}", bound)

@@ -67,7 +67,7 @@ class Session(ABC):
         """How many rows it changed."""
 
     @abstractmethod
-    def each(self, sql: str, values: Values = ()) -> Iterator[tuple[Any, ...]]:
+    def stream(self, sql: str, values: Values = ()) -> Iterator[tuple[Any, ...]]:
         """The rows one after the other, other statements of this session in between: for results
         that may be larger than what should be held at once.
         """

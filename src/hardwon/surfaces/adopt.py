@@ -66,7 +66,7 @@ def find_kind(place: str | Path) -> StoreKind:
     is_folder = path.is_dir()
     if not is_folder and not path.is_file():
         raise PlaceError(f"cannot adopt {path}: there is no such file or folder")
-    if not is_folder and not legacy_fixes.header_of(path):
+    if not is_folder and not legacy_fixes.read_header(path):
         return _read_kind(path)
     file = find_place(path).path
     if file and file.is_file() and legacy_fixes.is_ours(file):

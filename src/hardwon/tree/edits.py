@@ -23,8 +23,8 @@ from hardwon.memory.results import Synced
 from hardwon.memory.standing import happen, in_order
 from hardwon.records.fields import derived_id, to_us
 from hardwon.records.kinds import Event, EventKind, Experience, Metadata, Moment, Source
-from hardwon.store.base import Writer, row_of
-from hardwon.store.query import counted_from, dated, original_of
+from hardwon.store.base import Writer, build_row
+from hardwon.store.query import counted_from, read_original, set_time
 from hardwon.tree.files import UnreadableError, read_back, same_memory
 from hardwon.tree.routing import values_in
 from hardwon.tree.tables import DUE, GOING, IN_STEP, PAST, File, FileContent, TreeIndex
@@ -174,7 +174,7 @@ class Edits:
         if any(other.state in (DUE, GOING) for other in known):
             return  # somebody is about to write it, or to remove it
         stored = writer.get(self._tree.project, current.record_id) if current else None
-        before = original_of(stored) if stored else None
+        before = read_original(stored) if stored else None
         self.left.pop(file.path, None)
         try:
             read, timed = self.experience_in(file)
@@ -204,7 +204,7 @@ class Edits:
         if not stored or self._tree.files.look(folder, lost.name):
             return False
         group.pop()
-        if same_memory(original_of(stored), read, False):
+        if same_memory(read_original(stored), read, False):
             self._tree.index(writer).move(lost, file)
         else:  # in its new folder it says something else
             self._keep(writer, file, read, lost)
@@ -226,7 +226,7 @@ class Edits:
             ids = (file_id(file.path, file.digest, number) for number in count())
             record_id = next(one for one in ids if not index.has_file(one))
             at_us = counted_from(read.at_us, to_us(self._tree.clock()))
-            done = writer.append([row_of(dated(read.copy_with(id=record_id), at_us))])
+            done = writer.append([build_row(set_time(read.copy_with(id=record_id), at_us))])
             if done.forgotten:
                 reason = "was forgotten: remember it anew to have it back"
                 self._leave_alone(file.path, reason)
@@ -250,8 +250,8 @@ class Edits:
         stored = writer.get(self._tree.project, record_id)
         if not stored:
             return False
-        envelope = original_of(stored).metadata.validation
-        events = writer.events_of(self._tree.project, record_id)
+        envelope = read_original(stored).metadata.validation
+        events = writer.list_events(self._tree.project, record_id)
         if effective_validation(envelope, events).status != "archived":
             return True
         back = Event(record_id=record_id, kind="present", at=self._tree.clock(), by=BY_TREE)

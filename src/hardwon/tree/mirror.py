@@ -32,8 +32,8 @@ from hardwon.outside import files
 from hardwon.records.fields import check_all, check_share, check_that
 from hardwon.records.kinds import ROUTES, Experience, Metadata, Record
 from hardwon.search.terms import Filters
-from hardwon.store.base import Store, Writer, row_of
-from hardwon.store.query import original_of, record_of, sound_body
+from hardwon.store.base import Store, Writer, build_row
+from hardwon.store.query import read_current, read_original, sound_body
 from hardwon.store.types import Finding, Routed, Row, Session, Stored
 from hardwon.text.globs import Glob
 from hardwon.tree import topology
@@ -270,7 +270,7 @@ class Mirror(ProjectListener):
                     self._remove(folder, file, restarted)
                     gone.append(file)
                 elif stored:
-                    written.append((file, self._write_again(folder, file, original_of(stored))))
+                    written.append((file, self._write_again(folder, file, read_original(stored))))
             except (OSError, DamagedError) as error:
                 refused[folder] = str(error)
         for folder, why in refused.items():
@@ -374,8 +374,8 @@ class Mirror(ProjectListener):
                 bare = []
                 for stored in self.index(writer).find_bare(limits.BATCH_ROWS):
                     try:
-                        record = original_of(stored)
-                        bare.append((record, row_of(record)._replace(status="")))
+                        record = read_original(stored)
+                        bare.append((record, build_row(record)._replace(status="")))
                     except DamagedError as error:
                         _log.warning("%s", error)
                 plantings = self.plant(writer, bare)
@@ -556,7 +556,7 @@ class MemoryTree(Group):
         store, name, filters = self._project.store, self._project.name, Filters(kind="experience")
         newest = store.page(name, filters, None, topology.RECENT_SHOWN, trusted=True)
         reflection = topology.reflect_on(self._count_folders())
-        return replace(reflection, recent=[record_of(stored) for stored in newest])
+        return replace(reflection, recent=[read_current(stored) for stored in newest])
 
     def _count_folders(self) -> list[FolderCount]:
         """Of the tree's folders, else of those that a tree would have."""

@@ -122,7 +122,7 @@ def in_postgres(sql: str) -> tuple[str, tuple[int, ...]]:
         sql = sql.replace("project_id, ", "").replace("VALUES (?1, ", "VALUES (")
     used: list[int] = []
 
-    def numbered(parameter: re.Match[str]) -> str:
+    def number_parameter(parameter: re.Match[str]) -> str:
         """The parameter with its number in a statement of the server."""
         if parameter[1] is None:
             return parameter[0]
@@ -131,10 +131,10 @@ def in_postgres(sql: str) -> tuple[str, tuple[int, ...]]:
             used.append(number)
         return f"${used.index(number) + 1}"
 
-    return _PARAMETER.sub(numbered, sql), tuple(number - 1 for number in used)
+    return _PARAMETER.sub(number_parameter, sql), tuple(number - 1 for number in used)
 
 
-def quoted(name: str) -> str:
+def quote_name(name: str) -> str:
     """A name (of a role, a table …) as a statement takes it."""
     return '"' + name.replace('"', '""') + '"'
 
@@ -177,7 +177,7 @@ class Address:
         defaults = {name: value for name, value in ours.items() if name not in values}
         return cls(url, shown, defaults, tuple(sorted(secrets, key=len, reverse=True)))
 
-    def masked(self, text: str) -> str:
+    def mask_password(self, text: str) -> str:
         """A text of the driver, without what nobody may read."""
         for secret in self.secrets:
             text = text.replace(secret, "***")
@@ -243,7 +243,7 @@ class PostgresSession(Session):
     def run(self, sql: str, values: Values = ()) -> int:
         return max(0, self._execute(sql, values).rowcount)
 
-    def each(self, sql: str, values: Values = ()) -> Iterator[tuple[Any, ...]]:
+    def stream(self, sql: str, values: Values = ()) -> Iterator[tuple[Any, ...]]:
         """The rows of a large select, some at a time; other statements may run in between. For a
         snapshot, or a write.
         """
@@ -260,7 +260,7 @@ class PostgresSession(Session):
         try:
             return self._connection.execute(text, parameters, prepare=often or None)
         except psycopg.Error as error:
-            failure = self._failed(error)
+            failure = self._translate(error)
             reconnect, self.reconnect = self.reconnect, None
             if reconnect is None or not isinstance(failure, ConnectionLostError):
                 raise failure from self._address.cause(error)
@@ -287,7 +287,7 @@ class PostgresSession(Session):
                 # a server that follows another one: the one to write to is elsewhere, or to come
                 self.close()
                 what = "only reads, as a server in recovery or a standby does"
-                raise errors.UnreachableError(self._said(error, what)) from None
+                raise errors.UnreachableError(self._word(error, what)) from None
         self._is_writing = is_writing
 
     def commit(self) -> None:
@@ -312,7 +312,7 @@ class PostgresSession(Session):
         # a number that this server has not come to: it took over before ours had reached it
         return "aborted"
 
-    def may_be_kept(self) -> bool:
+    def may_stand(self) -> bool:
         """Where an interrupt came in the moment of COMMIT."""
         status = self._connection.info.transaction_status
         if status == TransactionStatus.IDLE and self.transaction:
@@ -353,9 +353,9 @@ class PostgresSession(Session):
         try:
             yield
         except psycopg.Error as error:
-            raise self._failed(error) from self._address.cause(error)
+            raise self._translate(error) from self._address.cause(error)
 
-    def _failed(self, error: psycopg.Error) -> errors.HardwonError:
+    def _translate(self, error: psycopg.Error) -> errors.HardwonError:
         code = error.sqlstate
         # What has no code the server did not say: it is the driver that cannot go on.
         cannot_go_on = not code and isinstance(error, psycopg.OperationalError)
@@ -364,8 +364,8 @@ class PostgresSession(Session):
             self.close()
             if self._is_writing:
                 what = "was lost during a write, of which nothing was kept: do it again"
-                return errors.InterruptedWriteError(self._said(error, what))
-            return ConnectionLostError(self._said(error, "was lost: try again"))
+                return errors.InterruptedWriteError(self._word(error, what))
+            return ConnectionLostError(self._word(error, "was lost: try again"))
         # Whoever reaches a schema no longer, to whom it was known, finds nothing in it.
         if code == "42501" or (code in _NOT_THERE and self.schema != SCHEMA):
             user = self._connection.info.user
@@ -373,14 +373,14 @@ class PostgresSession(Session):
                 f"does not let the database user {user} do that: `hardwon postgres grant {user} "
                 "--project NAME` gives access, and `--as governor` lets it decide"
             )
-            return errors.ForbiddenError(self._said(error, what))
+            return errors.ForbiddenError(self._word(error, what))
         for codes, kind, text in _REFUSALS:
             if code in codes:
-                return kind(self._said(error, text))
-        return errors.StorageError(self._said(error, "refused an operation: run doctor"))
+                return kind(self._word(error, text))
+        return errors.StorageError(self._word(error, "refused an operation: run doctor"))
 
-    def _said(self, error: psycopg.Error, what: str) -> str:
-        message = self._address.masked(error.diag.message_primary or str(error))
+    def _word(self, error: psycopg.Error, what: str) -> str:
+        message = self._address.mask_password(error.diag.message_primary or str(error))
         return f"the database at {self._address.location} {what} ({message})"
 
 
@@ -401,7 +401,9 @@ def _connect(address: Address) -> PostgresSession:
             address.url, autocommit=True, cursor_factory=psycopg.RawCursor, **address.defaults
         )
     except psycopg.Error as error:
-        message = address.masked(str(error))  # shown without its cause, which may hold secrets
+        message = address.mask_password(
+            str(error)
+        )  # shown without its cause, which may hold secrets
         if _NO_DATABASE.search(message):
             raise errors.PlaceError(
                 f"there is no database at {address.location} ({message}): create it, then run "
@@ -492,7 +494,7 @@ class Link:
 
     def _opening(self, kind: str, schema: str, settings: Mapping[str, object] | None = None) -> str:
         # pg_temp is named last, else temporary tables would be looked at first
-        path = {"search_path": f"{quoted(schema)}, pg_catalog, pg_temp"}
+        path = {"search_path": f"{quote_name(schema)}, pg_catalog, pg_temp"}
         own = _in_transaction({**path, **(settings or {})})
         return f"BEGIN ISOLATION LEVEL {kind}; {self.settings}; {own}"
 
@@ -556,7 +558,7 @@ class Link:
             raise
         finally:
             try:
-                if undos and asked and session is not None and session.may_be_kept():
+                if undos and asked and session is not None and session.may_stand():
                     undos = []  # an interrupt came in the moment of COMMIT
                 for undo in undos:  # before others get their turn, where the connection lives
                     with suppress(OSError):

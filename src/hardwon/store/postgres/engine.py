@@ -29,7 +29,7 @@ from hardwon.store import base, query, types
 from hardwon.store.base import Store, Writer
 from hardwon.store.postgres import projects as setup
 from hardwon.store.postgres import schema as tables
-from hardwon.store.postgres.connection import Link, PostgresSession, quoted
+from hardwon.store.postgres.connection import Link, PostgresSession, quote_name
 from hardwon.store.postgres.search import MOST, POSTGRES, TIMES, text_columns, write_json
 from hardwon.store.query import Among, Known, Scored
 from hardwon.store.types import Appended, Bound, Finding, Found, Progress, Request, Row
@@ -171,7 +171,7 @@ class PostgresWriter(Writer):
     def _rewrite(self, seq: int, row: Row) -> None:
         self.session.run("SELECT rewrite_record(?1, ?2)", (seq, f"[{write_row(row)}]"))
 
-    def _drop_derived(self, project: str, seq: int) -> None:  # noqa: ARG002
+    def _drop_derivatives(self, project: str, seq: int) -> None:  # noqa: ARG002
         self.session.run("SELECT drop_derived(?1)", (seq,))
 
     def erase(self, project: str, record_ids: Sequence[str], tombstones: Sequence[Event]) -> int:
@@ -395,7 +395,7 @@ class PostgresStore(Store):
     def projects(self) -> list[str]:
         with self._link.reading() as session:
             reached = session.select("SELECT DISTINCT name, schema FROM reachable ORDER BY 1")
-            exist = [f"EXISTS (SELECT 1 FROM {quoted(schema)}.record)" for _, schema in reached]
+            exist = [f"EXISTS (SELECT 1 FROM {quote_name(schema)}.record)" for _, schema in reached]
             have_records = session.value(f"SELECT ARRAY[{', '.join(exist)}]::boolean[]")
         return [str(name) for (name, _), has in zip(reached, have_records, strict=True) if has]
 
@@ -409,10 +409,10 @@ class PostgresStore(Store):
         settings = {"hnsw.iterative_scan": "strict_order", "hnsw.ef_search": reads}
         schema = self._reach(project).schema
         with self._link.reading(schema, settings if extension else None) as session:
-            kept = query.embedder_of(session, project)
+            kept = query.read_embedder(session, project)
             if kept is None:
                 return []
-            where, bound = query.search_condition_of(POSTGRES, project, filters)
+            where, bound = query.write_search_condition(POSTGRES, project, filters)
             where += f" AND v.dimension = {kept[1]:d}"
             vectors = f"record_vector v JOIN record r ON r.seq = v.seq WHERE {where}"
             if extension:
@@ -436,7 +436,7 @@ class PostgresStore(Store):
                 "record_text.seq = r.seq WHERE r.seq = ANY (?1)"
             )
             rows = session.select(sql, (list(near),))
-        hits = [(hit, near[hit.seq]) for hit in map(query.found_of, rows)]
+        hits = [(hit, near[hit.seq]) for hit in map(query.read_hit, rows)]
         return sorted(hits, key=lambda pair: (-pair[1], pair[0].id))
 
     # --- the database ---
@@ -476,7 +476,7 @@ class PostgresStore(Store):
         """Of the projects that this store was used for; only who owns the tables may."""
         with self._link.reading() as session:
             owns = setup.owns_database(session)
-        schemas = [quoted(reach.schema) for reach in self._reached.values()]
+        schemas = [quote_name(reach.schema) for reach in self._reached.values()]
         if owns and schemas:
             names = (f"{schema}.{table}" for schema in schemas for table in tables.PROJECT_TABLES)
             self._link.maintain(f"VACUUM ({how}) {', '.join(names)}")
@@ -498,14 +498,14 @@ class PostgresStore(Store):
             shown = f"fsync {fsync}, synchronous_commit {commit}, full_page_writes {pages}"
             yield Finding("durability", fsync == pages == "on" and commit != "off", shown)
             yield _encryption(session)
-            version, missing = setup.version_of(session), _missing(session, reach.schema)
+            version, missing = setup.read_version(session), _missing(session, reach.schema)
             lacking = f"; missing: {', '.join(missing)}" if missing else ""
             yield Finding(
                 "schema", version == types.FORMAT and not missing, f"format {version}{lacking}"
             )
             yield _isolation(session, reach.schema)
         with self.snapshot(project) as session:
-            kept = session.each("SELECT id, body, digest FROM record")
+            kept = session.stream("SELECT id, body, digest FROM record")
             damaged = [name for name, body, digest in kept if not query.is_whole(body, digest)]
             shown = "; ".join(damaged[:5]) or "every record is what was written"
             yield Finding("integrity", not damaged, shown)
@@ -575,7 +575,7 @@ class _Search:
 
     def _ask(self, whose: Sequence[Among], most: int | None) -> None:
         """The best records of each that pass the filters, of those that match best."""
-        where, bound = query.search_condition_of(
+        where, bound = query.write_search_condition(
             POSTGRES, self.project, self.filters, rolled_back=self.known.rolled_back
         )
         frequencies = self.known.frequencies
@@ -643,7 +643,7 @@ class _Search:
             bound,
             often=True,
         )
-        hits = [query.found_of(row[2 * len(whose) :]) for row in rows]
+        hits = [query.read_hit(row[2 * len(whose) :]) for row in rows]
         for number, among in enumerate(whose):
             pairs = zip(hits, rows, strict=True)
             best = [record for record, row in pairs if row[len(whose) + number]]
@@ -681,7 +681,7 @@ def _encryption(session: PostgresSession) -> Finding:
 
 def _missing(session: PostgresSession, schema: str) -> list[str]:
     """Tables that should be there."""
-    wanted = [f"{quoted(schema)}.{name}" for name in tables.PROJECT_TABLES]
+    wanted = [f"{quote_name(schema)}.{name}" for name in tables.PROJECT_TABLES]
     sql = "SELECT name FROM unnest(?1::text[]) AS w (name) WHERE to_regclass(name) IS NULL"
     return session.column(sql, ([*wanted, f"{tables.SCHEMA}.token"],))
 

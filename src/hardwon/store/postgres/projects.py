@@ -16,7 +16,7 @@ from hardwon.errors import ForbiddenError, PlaceError
 from hardwon.records.fields import check_that
 from hardwon.records.kinds import Metadata
 from hardwon.store.postgres import schema as tables
-from hardwon.store.postgres.connection import Link, PostgresSession, quoted
+from hardwon.store.postgres.connection import Link, PostgresSession, quote_name
 from hardwon.store.postgres.schema import ACCESS, KEEPER, OWNER, SCHEMA
 from hardwon.store.types import FORMAT, refuse_other_format
 
@@ -77,7 +77,7 @@ def initialise(link: Link, projects: Sequence[str]) -> None:
                 raise PlaceError(
                     f"this is PostgreSQL {shown}: memories need {SERVER_MIN // 10_000} or newer"
                 )
-            _make_shared(session)
+            _make_common(session)
         check_format(link)
         with administering(link) as session:
             # pgvector, where the server has it and this user may; without it, vectors are compared
@@ -108,7 +108,7 @@ def administering(link: Link) -> AbstractContextManager[PostgresSession]:
 def grant(link: Link, user: str, project: str | None, access: str) -> None:
     """Lets a database user reach a project just so far, or (None) the tokens of a server."""
     with administering(link) as session:
-        roles = _roles_of(session, user, project)
+        roles = _list_roles(session, user, project)
         wanted = roles[: ACCESS.index(access) + 1] if project else roles
         for role in wanted:
             _make_member(session, role, user)
@@ -119,7 +119,7 @@ def grant(link: Link, user: str, project: str | None, access: str) -> None:
 def revoke(link: Link, user: str, project: str | None) -> list[str]:
     """Takes back whatever a user may do with a project; returns the roles it had."""
     with administering(link) as session:
-        roles = _roles_of(session, user, project)
+        roles = _list_roles(session, user, project)
         return [role for role in roles if _end_membership(session, role, user)]
 
 
@@ -151,18 +151,18 @@ def describe(link: Link) -> Setup:
             Grant(user, name or None, furthest[user, name]) for user, name in sorted(furthest)
         ]
         vectors = session.value(_EXTENSION) is not None
-        return Setup(link.location, version_of(session), server, names, grants, vectors)
+        return Setup(link.location, read_version(session), server, names, grants, vectors)
 
 
 # --- what projects share ---
 
 
-def _make_shared(session: PostgresSession) -> None:
+def _make_common(session: PostgresSession) -> None:
     """Roles are of the whole server, and several databases share them. None can log in."""
     for role in (OWNER, KEEPER):
         _make_role(session, role)
     database = session.value("SELECT current_database()")
-    session.run(f"GRANT CREATE ON DATABASE {quoted(database)} TO {OWNER}")
+    session.run(f"GRANT CREATE ON DATABASE {quote_name(database)} TO {OWNER}")
     session.run(f"CREATE SCHEMA IF NOT EXISTS {SCHEMA} AUTHORIZATION {OWNER}")
     if session.value("SELECT to_regclass('hardwon.migrated') IS NULL"):
         session.run(_AS_OWNER)
@@ -177,7 +177,7 @@ def owns_database(session: PostgresSession) -> bool:
     return session.value(sql) is not None
 
 
-def version_of(session: PostgresSession) -> int:
+def read_version(session: PostgresSession) -> int:
     """The format of the database; 0 where nobody made one."""
     return int(session.value(f"SELECT coalesce(max(version), 0) FROM {SCHEMA}.migrated"))
 
@@ -194,7 +194,7 @@ def find_vector_index(session: PostgresSession, schema: str) -> str | None:
     place: str | None = session.value(
         f"{_EXTENSION} AND EXISTS (SELECT 1 FROM pg_attribute "
         "WHERE attrelid = to_regclass(?1) AND attname = 'embedding')",
-        (f"{quoted(schema)}.record_vector",),
+        (f"{quote_name(schema)}.record_vector",),
     )
     return place
 
@@ -217,8 +217,8 @@ def _make_project(session: PostgresSession, project: str, extension: str | None)
         _make_role(session, role_name(schema, access))
     session.run(_AS_OWNER)
     if not known:
-        session.run(f"CREATE SCHEMA {quoted(schema)}")
-        session.run(f"SET LOCAL search_path TO {quoted(schema)}, pg_catalog, pg_temp")
+        session.run(f"CREATE SCHEMA {quote_name(schema)}")
+        session.run(f"SET LOCAL search_path TO {quote_name(schema)}, pg_catalog, pg_temp")
         session.run(tables.project_schema(schema, extension))
         session.run(f"INSERT INTO {SCHEMA}.project VALUES (?1, ?2, ?3)", (project, schema, FORMAT))
         session.run(f"SET LOCAL search_path TO {SCHEMA}, pg_catalog, pg_temp")
@@ -227,7 +227,7 @@ def _make_project(session: PostgresSession, project: str, extension: str | None)
     session.run("SET LOCAL ROLE NONE")
 
 
-def _roles_of(session: PostgresSession, user: str, project: str | None) -> list[str]:
+def _list_roles(session: PostgresSession, user: str, project: str | None) -> list[str]:
     """What a user, who must be there, may be given: in the order of `ACCESS`."""
     allowed = "a user of this server: CREATE ROLE … LOGIN makes one"
     check_that(_is_role(session, user), "user", user, allowed)
@@ -247,7 +247,7 @@ def _make_role(session: PostgresSession, role: str) -> None:
     # Somebody may be setting another database of the same server up right now.
     if not _is_role(session, role):
         session.run(
-            f"DO $$ BEGIN CREATE ROLE {quoted(role)} NOLOGIN NOSUPERUSER NOBYPASSRLS; "
+            f"DO $$ BEGIN CREATE ROLE {quote_name(role)} NOLOGIN NOSUPERUSER NOBYPASSRLS; "
             "EXCEPTION WHEN duplicate_object OR unique_violation THEN NULL; END $$"
         )
     _make_member(session, role, session.value("SELECT session_user"))
@@ -261,14 +261,16 @@ def _make_member(session: PostgresSession, role: str, member: str) -> None:
     if not _grantors(session, role, member):
         number = session.value("SELECT current_setting('server_version_num')::int")
         inherits = " WITH INHERIT TRUE" if number >= 160_000 else ""
-        session.run(f"GRANT {quoted(role)} TO {quoted(member)}{inherits}")
+        session.run(f"GRANT {quote_name(role)} TO {quote_name(member)}{inherits}")
 
 
 def _end_membership(session: PostgresSession, role: str, member: str) -> bool:
     """Whoever gave it; False where nobody did."""
     grantors = _grantors(session, role, member)
     for grantor in grantors:
-        session.run(f"REVOKE {quoted(role)} FROM {quoted(member)} GRANTED BY {quoted(grantor)}")
+        session.run(
+            f"REVOKE {quote_name(role)} FROM {quote_name(member)} GRANTED BY {quote_name(grantor)}"
+        )
     return bool(grantors)
 
 
@@ -288,4 +290,4 @@ def _grantors(session: PostgresSession, role: str, member: str) -> list[str]:
 def check_format(link: Link) -> None:
     """Raises where what was set up is of another format than this version's."""
     with link.reading() as session:
-        refuse_other_format(f"the database at {link.location}", version_of(session))
+        refuse_other_format(f"the database at {link.location}", read_version(session))

@@ -90,7 +90,7 @@ class SqliteSession(Session):
         self.connection.execute(sql, values)
         return self.connection.changes()
 
-    def each(self, sql: str, values: Values = ()) -> Iterator[tuple[Any, ...]]:
+    def stream(self, sql: str, values: Values = ()) -> Iterator[tuple[Any, ...]]:
         yield from self.connection.execute(sql, values)
 
 
@@ -238,15 +238,15 @@ VOUCHED: Final = "@v"
 _SOURCE: Final = "@a"
 
 
-def mark_of_source(author: str) -> str:
+def make_source_mark(author: str) -> str:
     """The word by which a source's texts are found."""
     return _SOURCE + author.encode(errors="surrogatepass").hex()
 
 
 @lru_cache(maxsize=1024)
-def marks_of(author: str, status: str) -> str:
+def make_marks(author: str, status: str) -> str:
     """The words by which a text is found, besides its own: its source, and whether it is vouched for."""
-    return f"{mark_of_source(author)} {VOUCHED if status in VOUCHED_STATUSES else '@u'}"
+    return f"{make_source_mark(author)} {VOUCHED if status in VOUCHED_STATUSES else '@u'}"
 
 
 @lru_cache
@@ -319,7 +319,7 @@ class WordIndex:
         # setting, whatever its value, has them all look again.
         self.set("secure-delete", 1)
 
-    def remembers_erased(self) -> bool:
+    def remembers_erasure(self) -> bool:
         """FTS5 removes erased terms from its leaves, but keeps some as signposts between leaves.
         Whether there is a signpost to which no living term leads any more.
         """
@@ -419,7 +419,7 @@ def connect(
     ):
         connection.execute(f"PRAGMA {setting}").fetchall()
     if files.is_shared(path):  # SQLite makes a log for its maker's own group
-        for log in companions_of(path):
+        for log in list_companions(path):
             with suppress(OSError):
                 os.chown(log, -1, path.stat().st_gid)
     return connection
@@ -456,7 +456,7 @@ def temporary_file(target: Path) -> Iterator[Path]:
         with files.disk_errors(target):
             yield temporary
     finally:
-        files.remove(temporary, *companions_of(temporary))
+        files.remove(temporary, *list_companions(temporary))
 
 
 def create_if_missing(path: Path, fill: Callable[[apsw.Connection], object]) -> bool:
@@ -477,14 +477,14 @@ def create_if_missing(path: Path, fill: Callable[[apsw.Connection], object]) -> 
     return True
 
 
-def log_of(path: Path) -> Path:
+def find_log(path: Path) -> Path:
     """The log of a memory's file."""
     return path.with_name(path.name + "-wal")
 
 
-def companions_of(path: Path) -> tuple[Path, Path]:
+def list_companions(path: Path) -> tuple[Path, Path]:
     """The log of a memory's file, and the log's index."""
-    return log_of(path), path.with_name(path.name + "-shm")
+    return find_log(path), path.with_name(path.name + "-shm")
 
 
 def inspect_before_opening(path: Path, busy_timeout_ms: int | None = None) -> None:
@@ -504,7 +504,7 @@ def inspect_before_opening(path: Path, busy_timeout_ms: int | None = None) -> No
                 be_patient(connection, busy_timeout_ms)
                 refuse_unless_ours(connection, path)
                 cut_off = size % _PAGE_BYTES > 0
-                if cut_off and not size_of(log_of(path)):
+                if cut_off and not measure_size(find_log(path)):
                     raise apsw.CorruptError("its last page is cut off")
                 # The power may have gone just when the log was folded in: then the log has the page
                 # that is cut off.
@@ -517,7 +517,7 @@ def inspect_before_opening(path: Path, busy_timeout_ms: int | None = None) -> No
             ) from error
 
 
-def size_of(path: Path) -> int:
+def measure_size(path: Path) -> int:
     """0 where there is nothing that could be looked at."""
     try:
         return path.stat().st_size
@@ -612,7 +612,7 @@ _MOUNTED: Final = re.compile(r"^(?:\S+ ){4}(\S+) .*? - (\S+)", re.MULTILINE)
 _ESCAPED: Final = re.compile(r"\\([0-7]{3})")
 
 
-def file_system_of(path: Path, mounts: str) -> str:
+def find_file_system(path: Path, mounts: str) -> str:
     """The type of the file system that `path` is on, from the text of /proc/self/mountinfo; empty
     when unknown.
     """
@@ -633,7 +633,7 @@ def refuse_network_file_system(folder: Path) -> None:
         mounts = Path("/proc/self/mountinfo").read_text(encoding="utf-8", errors="replace")
     except OSError:  # not Linux: there is no list to look at
         return
-    kind = file_system_of(folder.resolve(), mounts)
+    kind = find_file_system(folder.resolve(), mounts)
     if kind in NETWORK_FILE_SYSTEMS:
         raise errors.PlaceError(
             f"{folder} is on a network file system ({kind}), where SQLite cannot keep a shared memory "

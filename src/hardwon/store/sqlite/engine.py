@@ -112,7 +112,7 @@ class SqliteWriter(Writer):
 
     def _index(self, rows: Sequence[tuple[int, Row]]) -> None:
         """The words and the names that rows, with their numbers, are found by."""
-        texts = [(seq, row.terms, database.marks_of(row.author, row.status)) for seq, row in rows]
+        texts = [(seq, row.terms, database.make_marks(row.author, row.status)) for seq, row in rows]
         database.add_texts(self.session, rows[0][1].project_id, texts)
         named = [(seq, row) for seq, row in rows if row.tags or row.files or row.keys]
         for table, names in _NAMES.items() if named else ():
@@ -123,7 +123,7 @@ class SqliteWriter(Writer):
         return base.listeners(self.session, of_kinds)
 
     def _rewrite(self, seq: int, row: Row) -> None:
-        self._drop_derived(row.project_id, seq)
+        self._drop_derivatives(row.project_id, seq)
         changes = ", ".join(f"{name} = ?" for name in _DERIVED)
         derived = (getattr(row, name) for name in _DERIVED)
         self.session.run(f"UPDATE record SET {changes} WHERE seq = ?", (*derived, seq))
@@ -140,11 +140,11 @@ class SqliteWriter(Writer):
         super().replace(row)
 
     def _follow_standing(self, project: str, record_id: str, status: str, author: str) -> None:
-        seq = self._seq_of(project, record_id)
+        seq = self._find_seq(project, record_id)
         if seq is not None:
-            WordIndex(self.session, project).mark(seq, database.marks_of(author, status))
+            WordIndex(self.session, project).mark(seq, database.make_marks(author, status))
 
-    def _drop_derived(self, project: str, seq: int) -> None:
+    def _drop_derivatives(self, project: str, seq: int) -> None:
         WordIndex(self.session, project).remove(seq)
         for table in _NAMES:
             self.session.run(f"DELETE FROM {table} WHERE seq = ?", (seq,))
@@ -157,7 +157,7 @@ class SqliteWriter(Writer):
 
     def clean_index(self, index: WordIndex) -> None:
         """Makes a search index anew that has words of what was packed away or erased."""
-        if self.state(index.project, _RELAXED) or index.remembers_erased():
+        if self.state(index.project, _RELAXED) or index.remembers_erasure():
             index.rebuild()
             self.set_state(index.project, _RELAXED, 0)
 
@@ -168,8 +168,8 @@ class SqliteWriter(Writer):
             [(project, record_id, vector) for record_id, vector in vectors_of],
         )
 
-    def number_of(self, project: str, record_id: str) -> int | None:
-        return self._seq_of(project, record_id) if project == DEFAULT_PROJECT else None
+    def find_number(self, project: str, record_id: str) -> int | None:
+        return self._find_seq(project, record_id) if project == DEFAULT_PROJECT else None
 
 
 # --- sqlite ---
@@ -223,7 +223,7 @@ class _Matches:
         any_or_all = " AND " if whole else " OR "
         self._match = "(" + any_or_all.join([f'"{term}"' for term in terms]) + ")"
         asked = SQLITE, project, filters
-        where, self._values = query.search_condition_of(*asked, rolled_back=known.rolled_back)
+        where, self._values = query.write_search_condition(*asked, rolled_back=known.rolled_back)
         self._reading = (
             f"SELECT {known.columns} FROM json_each(?{len(self._values) + 1}) b CROSS JOIN record r ON "
             f"r.seq = b.value CROSS JOIN record_text ON record_text.seq = b.value WHERE {where}"
@@ -251,7 +251,7 @@ class _Matches:
         if self._most is not None and len(hits) < self._limit and len(self._first) == self._most:
             marked = f' AND "{database.VOUCHED}"' if among.vouched else ""
             if among.without:
-                marks = [f'"{database.mark_of_source(author)}"' for author in among.without]
+                marks = [f'"{database.make_source_mark(author)}"' for author in among.without]
                 marked += f" NOT ({' OR '.join(marks)})"
             for most in (self._most, None) if marked else (None,):
                 matched = self._matching(marked, most)
@@ -297,7 +297,7 @@ class _Matches:
             if unread := sorted(seq for seq, _ in page if seq not in self._read):
                 values = (*self._values, f"[{','.join(map(str, unread))}]")
                 for row in self._session.connection.execute(self._reading, values):
-                    hit = query.found_of(row)
+                    hit = query.read_hit(row)
                     self._read[hit.seq] = hit
             read = [(self._read.get(seq), score) for seq, score in page]
             hits += [(hit, score) for hit, score in read if hit]
@@ -358,7 +358,7 @@ class SqliteStore(Store):
         self._file = OpenFile(path, opening, _is_sound, self)
         self._pool = self._file.pool
         # nobody else can close it: or else this process would seem to have it open for good
-        with on_failure(self.close), self._connected() as session:
+        with on_failure(self.close), self._open_session() as session:
             self._has_log = session.connection.pragma("journal_mode") == "wal"
             if self._has_log:
                 self._file.hold(session)
@@ -370,7 +370,7 @@ class SqliteStore(Store):
         return str(self._path)
 
     @contextmanager
-    def _connected(self) -> Iterator[SqliteSession]:
+    def _open_session(self) -> Iterator[SqliteSession]:
         with database.storage_errors(self._path):
             try:
                 session = self._file.borrow()
@@ -390,11 +390,11 @@ class SqliteStore(Store):
                 raise self._file.let_go() from None
 
     def read(self, project: str) -> AbstractContextManager[SqliteSession]:  # noqa: ARG002  # whoever may read the file may read all
-        return self._connected()
+        return self._open_session()
 
     @contextmanager
     def snapshot(self, project: str) -> Iterator[SqliteSession]:  # noqa: ARG002  # as above
-        with self._connected() as session:
+        with self._open_session() as session:
             session.connection.execute("BEGIN")
             yield session
             # not taken back, which would take the connection's own tables with it
@@ -411,7 +411,7 @@ class SqliteStore(Store):
             if not turn.acquire(timeout=limits.BUSY_TIMEOUT_MS / 1000):
                 whose = "another thread of this process was writing to"
                 raise BusyError(f"{whose} {self._path} for too long; try again")
-            with self._connected() as session:
+            with self._open_session() as session:
                 connection = session.connection
                 if not self._has_log:
                     # a backup that was opened as it is stays one file, byte for byte, until now
@@ -511,19 +511,19 @@ class SqliteStore(Store):
         return _Matches(*asked).best
 
     def projects(self) -> list[str]:
-        with self._connected() as session:
+        with self._open_session() as session:
             return session.column(database.PROJECTS)
 
     def nearest(
         self, project: str, vector: Sequence[float], filters: Filters, limit: int
     ) -> list[Scored]:
         with self.snapshot(project) as session:
-            kept = query.embedder_of(session, project)
+            kept = query.read_embedder(session, project)
             if kept is None:
                 return []
             known = self._know(session, project, ())
             chunks = partial(self._read_vectors, session, project, kept[1])
-            where, values = query.search_condition_of(
+            where, values = query.write_search_condition(
                 SQLITE, project, filters, rolled_back=known.rolled_back
             )
             within = SQLITE.within("r.seq", f"?{len(values) + 1}")
@@ -539,7 +539,7 @@ class SqliteStore(Store):
                 among = session.column(f"SELECT r.seq FROM record r WHERE {where}", values)
                 cosines = dict(vectors.find_nearest(chunks(), vector, limit, among))
                 rows = session.select(reading, (*values, SQLITE.list_values(cosines)))
-        hits = [(hit, cosines[hit.seq]) for hit in map(query.found_of, rows)]
+        hits = [(hit, cosines[hit.seq]) for hit in map(query.read_hit, rows)]
         return sorted(hits, key=lambda pair: (-pair[1], pair[0].id))[:limit]
 
     def _read_vectors(
@@ -551,7 +551,7 @@ class SqliteStore(Store):
         known, number = self._vectors, database.last_number(session.connection)
         if known and known[:2] == (project, number):
             return known[2]
-        chunks = vectors.read_chunks(session.each(_VECTORS, (project,)), dimension)
+        chunks = vectors.read_chunks(session.stream(_VECTORS, (project,)), dimension)
         count = session.value("SELECT count(*) FROM record_vector WHERE project_id = ?", (project,))
         if count * dimension * vectors.NUMBER_BYTES > _VECTORS_KEPT_BYTES:
             return chunks
@@ -568,14 +568,14 @@ class SqliteStore(Store):
     # --- the file ---
 
     def size_bytes(self) -> int:
-        with self._connected() as session:
+        with self._open_session() as session:
             pragma = session.connection.pragma
             pages: int = pragma("page_count") * pragma("page_size")
-        return pages + database.size_of(database.log_of(self._path))
+        return pages + database.measure_size(database.find_log(self._path))
 
     def finish_erasure(self) -> bool:
         files.sweep(self._path.parent)
-        with self._connected() as session:
+        with self._open_session() as session:
             connection = session.connection
             connection.set_busy_timeout(_ERASURE_WAIT_MS)
             try:
@@ -587,7 +587,7 @@ class SqliteStore(Store):
         # so that we may open it beside it.
         try:
             with suppress(FileNotFoundError):  # a backup that nobody wrote to has none
-                files.sync(database.log_of(self._path))
+                files.sync(database.find_log(self._path))
         except OSError:
             busy = True
         self._erasure_pending = bool(busy)
@@ -598,14 +598,14 @@ class SqliteStore(Store):
             for index in database.indexes_in(writer.session):
                 writer.clean_index(index)
             writer.has_changed = True  # VACUUM draws no number
-        with self._connected() as session:
+        with self._open_session() as session:
             session.run("VACUUM")
         self.finish_erasure()
 
     def backup(self, target: Path, progress: Progress | None) -> str:
         for written in (target, checksum_file(target)):
             files.refuse_own("path", written, self._path, "copy.db")
-        with self._connected():  # what is copied is what is at the path
+        with self._open_session():  # what is copied is what is at the path
             pass
         return back_up(self._path, target, progress)
 

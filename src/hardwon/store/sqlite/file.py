@@ -47,7 +47,7 @@ def check_contents(session: SqliteSession) -> Iterator[Finding]:
     durable = mode in ("wal", "delete") and others == [2, 1]
     shown = "journal_mode {}, synchronous {}, secure_delete {}".format(mode, *others)
     yield Finding("durability", durable, shown)
-    yield Finding("schema", schema_of(connection) == expected_schema(), f"format {FORMAT}")
+    yield Finding("schema", read_schema(connection) == expected_schema(), f"format {FORMAT}")
     try:
         damage = database.check_whole_file(connection)
     except apsw.IOError as error:
@@ -73,7 +73,7 @@ def make_memory(connection: apsw.Connection) -> None:
         database.draw_number(connection)
 
 
-def schema_of(connection: apsw.Connection) -> list[tuple[str, str]]:
+def read_schema(connection: apsw.Connection) -> list[tuple[str, str]]:
     """Every table and index with its definition, white space folded; without the search indexes of
     projects.
     """
@@ -93,7 +93,7 @@ def expected_schema() -> list[tuple[str, str]]:
     """The kind and text of everything in a new memory."""
     with closing(apsw.Connection(":memory:")) as connection:
         make_memory(connection)
-        return schema_of(connection)
+        return read_schema(connection)
 
 
 # --- backup and restore ---
@@ -164,7 +164,7 @@ def restore(
     with database.temporary_file(target) as staged:
         if not backup.is_file():
             raise PlaceError(f"there is no backup at {backup}")
-        if any(companion.exists() for companion in database.companions_of(backup)):
+        if any(companion.exists() for companion in database.list_companions(backup)):
             raise PlaceError(
                 f"{backup} is a memory in use, not a backup of one (it has a log beside it): use "
                 "backup to make one"
@@ -190,7 +190,7 @@ def restore(
                 _begin_log(staged, target)
                 # The log goes first: a log left beside a database that it does not belong to would
                 # destroy the new one.
-                for name in (*database.companions_of(target), target):
+                for name in (*database.list_companions(target), target):
                     if name.exists():
                         name.rename(kept.with_name(kept.name + name.name[len(target.name) :]))
                 files.sync(target.parent)

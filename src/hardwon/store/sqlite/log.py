@@ -32,7 +32,7 @@ from urllib.parse import quote
 import apsw
 
 from hardwon.store.sqlite import connection as database
-from hardwon.store.sqlite.connection import APPLICATION_ID, log_of
+from hardwon.store.sqlite.connection import APPLICATION_ID, find_log
 
 ASIDE: Final = ".foreign-"  # in the name of a log that was moved aside, before the time
 
@@ -110,9 +110,9 @@ def find_foreign_sign(path: Path, descriptor: int, folded: int = 0) -> str:
     nothing does. `folded`: so many frames of the log were in the file before this was asked.
     Others may write, fold in and begin the log anew meanwhile: then nothing is certain.
     """
-    start = _read_start(log_of(path))
+    start = _read_start(find_log(path))
     header = os.pread(descriptor, HEADER_BYTES, 0)
-    log = Log.read(log_of(path))
+    log = Log.read(find_log(path))
     if log is None or log.start != start or not header.startswith(_MAGIC):
         return ""
     is_ours, sign = header[68:72] == _OUR_ID, ""
@@ -126,7 +126,7 @@ def find_foreign_sign(path: Path, descriptor: int, folded: int = 0) -> str:
     elif is_ours and not log.is_whole and not log.fits(number_in(header), folded):
         # The whole file is looked at only where something is wrong: it takes long.
         sign = "it was begun on another state of the file" if _is_sound_alone(path) else ""
-    return sign if _read_start(log_of(path)) == start else ""
+    return sign if _read_start(find_log(path)) == start else ""
 
 
 def is_backup(header: bytes) -> bool:

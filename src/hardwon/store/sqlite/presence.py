@@ -52,7 +52,12 @@ import apsw
 from hardwon.errors import ForeignLogWarning, LostFileError, PlaceError, StorageError, on_failure
 from hardwon.outside import files
 from hardwon.store.pool import Pool
-from hardwon.store.sqlite.connection import SqliteSession, companions_of, size_of, storage_errors
+from hardwon.store.sqlite.connection import (
+    SqliteSession,
+    list_companions,
+    measure_size,
+    storage_errors,
+)
 from hardwon.store.sqlite.log import ASIDE, COPY, HEADER_BYTES, find_foreign_sign, is_backup
 
 # Open connections per memory and process. Threads beyond this wait for one another; SQLite has one
@@ -112,7 +117,7 @@ class Presence:
 
     def watch(self, path: Path) -> None:
         """The log and the index that are at the path now, from now on."""
-        log, index = companions_of(path)
+        log, index = list_companions(path)
         self.forget()
         self.descriptors.append(os.open(index, os.O_RDONLY | os.O_CLOEXEC))
         self.beside = file_at(str(log)), file_at(str(index))
@@ -237,7 +242,7 @@ def refuse_foreign_log(path: Path, *, is_new: bool = False) -> None:
     Others may have the file open as it was: they notice that their log is no longer there, and fold
     nothing in. Those of this process look before it comes here.
     """
-    log, index = companions_of(path)
+    log, index = list_companions(path)
     if not files.exists(log) or _is_held(file_at(str(path))):
         return
     try:
@@ -250,7 +255,7 @@ def refuse_foreign_log(path: Path, *, is_new: bool = False) -> None:
         if not sign or file_at(str(path)) != presence.file:
             return
         aside = log.with_name(f"{log.name}{ASIDE}{datetime.now(UTC):%Y%m%dT%H%M%S%fZ}")
-        is_empty = not size_of(log)
+        is_empty = not measure_size(log)
         with files.disk_errors(aside):
             log.rename(aside)
             files.remove(index, *([aside] if is_empty else []))
@@ -321,7 +326,7 @@ class OpenFile:
         owner: object,
     ) -> None:
         self.path, self._name = path, str(path)
-        self._log_name, self._index_name = map(str, companions_of(path))
+        self._log_name, self._index_name = map(str, list_companions(path))
         self._connect = connect
         self._is_sound = is_sound
         self._file: File | None = None
@@ -445,9 +450,9 @@ class OpenFile:
                 self._is_sound(session)  # ends its transaction
                 session.run("PRAGMA wal_checkpoint(PASSIVE)")
         session.connection.close()
-        self._end_when_unused()
+        self._end_after_use()
 
-    def _end_when_unused(self) -> None:
+    def _end_after_use(self) -> None:
         """When no connection is left, whoever comes next may begin the index anew."""
         if self._presence and self.pool.is_empty:
             self._presence.forget()
@@ -468,7 +473,7 @@ class OpenFile:
             try:
                 self.pool.close()
             finally:
-                self._end_when_unused()
+                self._end_after_use()
 
     def _forget(self) -> None:
         """Nobody has the memory any more."""

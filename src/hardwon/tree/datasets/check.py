@@ -326,7 +326,7 @@ def load_dataset(
 def _was_loaded(memory: Memory, record_id: str) -> bool:
     """Also where it was forgotten since: then it has left nothing but that."""
     store, project = memory._project.store, memory.project
-    return bool(store.get(project, record_id) or store.events_of(project, record_id))
+    return bool(store.get(project, record_id) or store.list_events(project, record_id))
 
 
 def _judge(
