@@ -96,26 +96,6 @@ def test_remember_returns_the_path_of_a_file(engine: MemoryEngine) -> None:
     assert engine.recall() == [{**said, "_path": path}]
 
 
-@pytest.mark.parametrize(
-    ("memory", "folder"),
-    [
-        (SUCCESS, "outcome=success/tool=code_interpreter/task_type=debug"),
-        ({"content": "Found the RFC", "outcome": "success", "tool": "web_search", "domain": "technical"},
-         "outcome=success/tool=web_search/domain=technical"),
-        ({"content": "Moved the files", "outcome": "success", "tool": "file_operation"}, "outcome=success/tool=file_operation"),
-        ({"content": "Nothing fits", "outcome": "failure", "tool": "unknown"}, "outcome=failure/tool=unknown"),
-        (LEARNING, "outcome=learning/insight_type=preference"),
-        ({**LEARNING, "tool": "conversation"}, "outcome=learning/insight_type=preference"),
-        ({"content": "Glad user", "outcome": "interaction", "sentiment": "positive"}, "outcome=interaction/sentiment=positive"),
-    ],
-)  # fmt: skip
-def test_where_memories_go(engine: MemoryEngine, memory: dict[str, Any], folder: str) -> None:
-    path = Path(engine.remember(**memory))
-    assert path.parent == Path(engine.root) / folder
-    summary = json.loads(path.read_text())["summary"]
-    assert summaries(engine.recall(outcome=memory["outcome"])) == [summary]
-
-
 def test_the_same_second_and_summary_are_two_files(tmp_path: Path) -> None:
     standing = datetime(2026, 5, 1, 12, tzinfo=UTC)
     with MemoryEngine(tmp_path / "brain", clock=lambda: standing) as engine:
@@ -123,16 +103,6 @@ def test_the_same_second_and_summary_are_two_files(tmp_path: Path) -> None:
         assert len(set(paths)) == 20
         assert all(Path(path).exists() for path in paths)
         assert len(engine.recall()) == 20
-
-
-def test_a_summary_is_made_where_none_is_given(engine: MemoryEngine) -> None:
-    denied = "Permission denied on /etc/hosts: run as a user who may"
-    path = engine.remember(denied, "failure", "file_operation")
-    assert "_permission_denied_on_etc_host_" in path
-    summary = "../../../etc/passwd\n\0x" + "y" * 300
-    escaping = engine.remember("Outside", "failure", "file_operation", summary=summary)
-    assert Path(escaping).resolve().is_relative_to(Path(engine.root).resolve())
-    assert len(Path(escaping).name) < 100
 
 
 def test_any_subset_of_keys_is_an_intent(engine: MemoryEngine) -> None:
