@@ -6,7 +6,6 @@ import copy
 import importlib.metadata
 import logging
 import pickle
-import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -35,6 +34,7 @@ from hardwon.outside.embedders import (
 )
 from llm_server import FakeLlm
 from secrets_corpus import made_up
+from short import run_program
 
 INSTALL = "in a checkout of Hardwon: pip install '.[embeddings]'"
 KEY = "gsk" + "_" + made_up(52)
@@ -45,16 +45,12 @@ def calling(function: Callable[[list[str]], object], dimension: int = 3) -> Call
 
 
 def python(code: str) -> list[str]:
-    return subprocess.run(
-        [sys.executable, "-c", code], check=True, capture_output=True, text=True
-    ).stdout.split()
+    return run_program(sys.executable, "-c", code).stdout.split()
 
 
 def test_rows_have_length_one_and_the_order_of_the_texts() -> None:
-    embedder: Embedder = calling(
-        lambda texts: [[len(text), 0, 0] if text else [3, 4, 0] for text in texts]
-    )
-    vectors = as_vectors(embedder, ["a", "", "abc"])
+    rows = {"a": [1, 0, 0], "": [3, 4, 0], "abc": [3, 0, 0]}
+    vectors = as_vectors(calling(lambda texts: [rows[text] for text in texts]), list(rows))
     assert vectors.dtype == np.float32
     assert vectors.tolist() == [[1, 0, 0], [pytest.approx(0.6), pytest.approx(0.8), 0], [1, 0, 0]]
 
@@ -86,9 +82,7 @@ def test_any_numbers_will_do(answer: object) -> None:
 
 def test_nothing_but_zeros_is_an_error() -> None:
     with pytest.raises(EmbeddingError) as caught:
-        as_vectors(
-            calling(lambda texts: np.zeros((len(texts), 3))), [str(number) for number in range(50)]
-        )
+        as_vectors(calling(lambda texts: np.zeros((len(texts), 3))), [str(n) for n in range(50)])
     assert str(caught.value) == (
         'the embedder "mine" returned nothing but zeros for 50 different texts; '
         "wanted: an array of finite numbers of shape (50, 3), one row for each text"
@@ -248,23 +242,20 @@ class TextEmbedding:
 
 
 @pytest.fixture
-def fastembed(monkeypatch: pytest.MonkeyPatch) -> type[TextEmbedding]:
+def fastembed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> type[TextEmbedding]:
     monkeypatch.setattr(TextEmbedding, "made", [], raising=False)
-    monkeypatch.setitem(
-        sys.modules, "fastembed", SimpleNamespace(TextEmbedding=TextEmbedding, __version__="0.9.1")
-    )
+    package = SimpleNamespace(TextEmbedding=TextEmbedding, __version__="0.9.1")
+    monkeypatch.setitem(sys.modules, "fastembed", package)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     return TextEmbedding
 
 
-def test_fastembed(
-    fastembed: type[TextEmbedding], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+def test_fastembed(fastembed: type[TextEmbedding], tmp_path: Path) -> None:
     embedder: Embedder = FastembedEmbedder()
     assert (embedder.name, embedder.dimension) == ("fastembed-0.9.1:BAAI/bge-small-en-v1.5", 4)
-    assert fastembed.made == [
-        {"model_name": FASTEMBED_MODEL, "cache_dir": str(tmp_path / "hardwon/fastembed")}
-    ]
+    (made,) = fastembed.made
+    cache = str(tmp_path / "hardwon/fastembed")
+    assert made == {"model_name": FASTEMBED_MODEL, "cache_dir": cache}
     assert as_vectors(embedder, ["a", "b"] * 30).shape == (60, 4)
     with pytest.raises(EmbeddingError, match='embedder "fastembed-.*" failed: RuntimeError: onnx'):
         as_vectors(embedder, ["a", "bad"])
@@ -274,7 +265,6 @@ def test_a_download_that_fails(
     fastembed: type[TextEmbedding], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr(fastembed, "download_fails", True)
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     with pytest.raises(EmbeddingError) as caught:
         FastembedEmbedder()
     assert str(caught.value) == (
@@ -291,10 +281,8 @@ def server() -> Iterator[FakeEmbeddings]:
         yield running
 
 
-def at(
-    server: FakeLlm, key: str = KEY, dimension: int | None = 4, timeout_s: float = 60.0
-) -> EndpointEmbedder:
-    return EndpointEmbedder(server.url, "fake", key, dimension, timeout_s=timeout_s)
+def at(server: FakeLlm, dimension: int | None = 4) -> EndpointEmbedder:
+    return EndpointEmbedder(server.url, "fake", KEY, dimension, timeout_s=60.0)
 
 
 def fails(embedder: EndpointEmbedder, texts: Sequence[str] = ("a", "b")) -> str:
