@@ -476,9 +476,7 @@ def test_many_threads_put_the_same_items(place: Callable[[str], str]) -> None:
         assert wrong_with(memory) == []
 
 
-def test_an_item_does_not_go_stale_with_a_file_that_it_names(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_item_does_not_go_stale(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
     (tmp_path / "app.py").write_text("1\n")
     monkeypatch.chdir(tmp_path)

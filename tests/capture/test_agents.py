@@ -170,9 +170,7 @@ def work_of(folder: Path) -> list[Trajectory]:
 
 
 @pytest.mark.parametrize("agent", AGENTS)
-def test_a_deployment_that_fails_is_mended_and_fails_again_next_day_elsewhere(
-    shop: Path, tmp_path: Path, agent: Agent
-) -> None:
+def test_what_mended_a_deployment_is_told_later(shop: Path, tmp_path: Path, agent: Agent) -> None:
     first = FakeAgent(agent, shop, "monday")
     assert first.start() == first.prompt("Deploy the shop to production") == ""
     assert first.run("make deploy") == ("", "")
@@ -416,9 +414,7 @@ def test_before_a_file_is_edited_its_history_is_told(shop: Path) -> None:
     assert say("before", file="src/app.py") == ""
 
 
-def test_sessions_that_nobody_ended_end_when_another_starts(
-    shop: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_sessions_end_when_another_one_starts(shop: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ran("make x", 2, ERROR)
     ran("make x", 2, ERROR)
     with Memory() as memory:
@@ -475,9 +471,7 @@ KEYS = st.sampled_from(
     NAMES,
     st.dictionaries(KEYS, VALUES | st.sampled_from(["Bash", "Shell", "make"]), max_size=7),
 )
-def test_whatever_is_told_no_agent_is_stopped(
-    shop: Path, agent: Agent, name: str, more: dict[str, Any]
-) -> None:
+def test_nothing_stops_an_agent(shop: Path, agent: Agent, name: str, more: dict[str, Any]) -> None:
     told = {"event": name, "hook_event_name": name} | more
     said, complaint = respond(agent, json.dumps(told).encode(), {}, Manner("ask"))
     assert complaint == ""

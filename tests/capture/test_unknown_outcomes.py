@@ -72,9 +72,7 @@ def test_a_session_is_solved_by_tests_that_it_did_not_write(shop: Memory) -> Non
 
 
 @pytest.mark.parametrize("form", FORMATS)
-def test_an_import_does_not_take_a_failed_run_for_a_solved_one(
-    shop: Memory, tmp_path: Path, form: Format
-) -> None:
+def test_an_import_takes_no_failure_as_solved(shop: Memory, tmp_path: Path, form: Format) -> None:
     failed = ("python solve.py", 1, "error: no")
     ran_so = [failed, ("python solve.py --slow", 0, "ok"), ("echo DONE > state", 0, "")]
     tested = [*ran_so, ("pytest", 0, "3 passed")]

@@ -464,9 +464,7 @@ def test_loaded_decisions_are_in_nobodys_way(memory: Memory, tmp_path: Path, pla
         assert [rule.text for rule in other.rules()] == ["Write a failing test first"]
 
 
-def test_a_memory_that_loaded_our_export_does_not_undo_what_we_decided(
-    memory: Memory, tmp_path: Path, place: Places
-) -> None:
+def test_our_export_undoes_nothing_of_ours(memory: Memory, tmp_path: Path, place: Places) -> None:
     episode = memory.record_episode("t", 0.9, successes=["x"], author="eve")
     memory.verify(episode.id, "test_runner")
     memory.rollback("eve")

@@ -50,9 +50,7 @@ def test_an_export_never_replaces_a_database(memory: Memory, tmp_path: Path) -> 
     assert memory.get(kept) is not None
 
 
-def test_a_branch_with_an_endless_name_does_not_make_records_unreadable(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_branch_with_an_endless_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / ".git").mkdir()
     monkeypatch.chdir(tmp_path)
     for name in ("b" * 230, "bad\u2028name"):
@@ -317,9 +315,7 @@ ODD: list[Any] = [
 Call = tuple[str, Callable[[], object]]
 
 
-def with_odd(
-    name: str, call: Callable[..., object], fields: str, odd: Any, **valid: Any
-) -> Iterator[Call]:
+def with_odd(name: str, call: Any, fields: str, odd: Any, **valid: Any) -> Iterator[Call]:
     """The call once for each field, with something odd in it and the others as they should be."""
     for field in fields.split():
         yield f"{name} {field}", partial(call, **{**valid, field: odd})
@@ -388,9 +384,7 @@ def test_a_problem_can_be_told_whatever_the_value_is() -> None:
         Episode(task_id="t", score=10**5000)
 
 
-def test_a_deleted_working_folder_and_names_too_long(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_deleted_folder_and_long_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "gone").mkdir()
     monkeypatch.chdir(tmp_path / "gone")
     (tmp_path / "gone").rmdir()

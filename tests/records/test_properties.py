@@ -51,6 +51,9 @@ def _without_git(record: AnyRecord) -> AnyRecord:
     return record.copy_with(metadata=record.metadata.copy_with(context=moment))
 
 
+Plans = list[tuple[list[int], list[tuple[int, str]]]]
+
+
 class Plan:
     """What one of several memories did: indexes into shared facts, and what each event sets."""
 
@@ -97,9 +100,7 @@ def state(memory: Memory) -> tuple[object, object]:
 
 
 @holds_in_every_engine(25, st.lists(st.tuples(Plan.adds, Plan.events), min_size=2, max_size=3))
-def test_merge_is_idempotent_and_order_free(
-    engine: str, plans: list[tuple[list[int], list[tuple[int, str]]]]
-) -> None:
+def test_merge_is_idempotent_and_order_free(engine: str, plans: Plans) -> None:
     with memories(engine, len(plans)) as parts:
         for number, (part, (adds, events)) in enumerate(zip(parts, plans, strict=True)):
             carry_out(part, adds, events, number * 7)
@@ -127,9 +128,7 @@ def standings(memory: Memory) -> dict[str, tuple[str, str]]:
 
 
 @holds_in_every_engine(15, st.lists(st.tuples(Plan.adds, Plan.events), min_size=2, max_size=3))
-def test_files_that_are_loaded_in_any_order_agree(
-    engine: str, plans: list[tuple[list[int], list[tuple[int, str]]]]
-) -> None:
+def test_files_that_are_loaded_in_any_order_agree(engine: str, plans: Plans) -> None:
     with tempfile.TemporaryDirectory() as folder, memories(engine, len(plans)) as parts:
         files = [Path(folder) / f"{number}.jsonl" for number in range(len(parts))]
         for number, (part, (adds, events)) in enumerate(zip(parts, plans, strict=True)):

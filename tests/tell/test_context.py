@@ -129,9 +129,7 @@ def test_one_of_forty_is_not_offered_like_eight_of_eight(memory: Memory) -> None
     assert lines.index(good) < lines.index(bad)
 
 
-def test_of_what_was_tried_very_often_all_counts_not_what_a_search_finds_first(
-    memory: Memory, clock: Clock
-) -> None:
+def test_what_was_tried_very_often_counts_whole(memory: Memory, clock: Clock) -> None:
     for number in range(60):
         failed = number % 3 > 0
         output = "port 5432 is already allocated\n" + "at compose.start\n" * 30

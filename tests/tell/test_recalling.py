@@ -43,9 +43,7 @@ def attempt(
     return memory.record_trajectory(task, [step], reward, **more)
 
 
-def test_the_loop_of_the_readme_prints_every_kind(
-    memory: Memory, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_readme_prints_all_kinds(memory: Memory, capsys: pytest.CaptureFixture[str]) -> None:
     failed = "login fails:\nKeyError \x1b[31m'id'"
     memory.remember(failed, "failure", "code_interpreter", error_type="runtime")
     memory.record_fact("A login fails with KeyError where a user is anonymous.", "observation")

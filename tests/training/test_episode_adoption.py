@@ -96,9 +96,7 @@ episodes = st.builds(
 
 @settings(max_examples=examples(40))
 @given(st.lists(episodes, min_size=1, max_size=40), st.booleans(), st.lists(episodes, max_size=12))
-def test_a_file_comes_back_as_it_was_and_goes_on_as_it_would_have(
-    before: list[Dict], rules: bool, after: list[Dict]
-) -> None:
+def test_a_file_comes_back_and_goes_on(before: list[Dict], rules: bool, after: list[Dict]) -> None:
     with (
         tempfile.TemporaryDirectory() as folder,
         Memory(Path(folder) / "m.db", consolidate_every=0) as memory,
@@ -445,9 +443,7 @@ ODD: list[Dict] = [
 
 
 @pytest.mark.parametrize("data", ODD)
-def test_a_record_of_another_shape_claims_nothing_and_breaks_nothing(
-    memory: Memory, tmp_path: Path, data: Dict
-) -> None:
+def test_a_record_of_another_shape_is_harmless(memory: Memory, tmp_path: Path, data: Dict) -> None:
     """A file of records may hold anything under this kind."""
     origins = ("training_memory", "elsewhere")
     memory.care.take_in([Adopted(origin=origin, data=data) for origin in origins])

@@ -305,9 +305,7 @@ GOOD_CARD = {"lesson": "good"}
         ("mistake_cards", [{**GOOD_CARD, "mistake_type": {1: 2}}], "mistake_cards.0.mistake_type", [GOOD_CARD]),
     ],
 )  # fmt: skip
-def test_what_cannot_be_kept_is_named_and_the_rest_is_recorded(
-    field: str, value: Any, name: str, instead: Any
-) -> None:
+def test_what_cannot_be_kept_is_left_out(field: str, value: Any, name: str, instead: Any) -> None:
     memory = new_agent_memory()
     with pytest.warns(SkippedWarning, match=f"left out of an episode: {name}: "):
         assert record_episode(memory, {**USAGE, field: value}) is memory

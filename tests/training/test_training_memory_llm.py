@@ -164,9 +164,7 @@ def test_a_reply_that_is_not_what_was_asked_for(server: FakeLlm, path: Path, rep
     assert load_agent_memory(path) == memory
 
 
-def test_an_endpoint_that_fails_or_may_not_be_used(
-    server: FakeLlm, path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_failing_endpoint(server: FakeLlm, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def consolidated(key: str = KEY) -> str:
         memory = trained()
         with pytest.warns(ConsolidationWarning) as caught:

@@ -306,9 +306,7 @@ def test_a_key_edited_in_place_is_found_at_once(engine: MemoryEngine) -> None:
     assert engine.recall(ticket=7) == []
 
 
-def test_what_the_system_tells_of_is_found_without_a_look_at_every_file(
-    engine: MemoryEngine, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_the_system_tells_of(engine: MemoryEngine, monkeypatch: pytest.MonkeyPatch) -> None:
     def tickets(**intent: Any) -> list[int]:
         return sorted(found["metadata"]["ticket"] for found in engine.recall(**intent))
 

@@ -532,9 +532,7 @@ def test_a_backup_restored_into_a_clone_keeps_what_the_clone_has(tmp_path: Path)
 
 @pytest.mark.parametrize("before", ["reformat", "rename", "move", "edit"])
 @pytest.mark.parametrize("how", ["forget", "archive"])
-def test_what_was_forgotten_or_archived_stays_so_whatever_its_file_was(
-    engine: MemoryEngine, before: str, how: str
-) -> None:
+def test_what_was_forgotten_or_archived_stays(engine: MemoryEngine, before: str, how: str) -> None:
     path = Path(engine.remember("The name of a patient", **FAILURE))
     text = path.read_bytes()
     if before == "reformat":
@@ -600,9 +598,7 @@ def test_what_a_person_superseded_is_not_brought_back_by_its_file(engine: Memory
     assert status(engine, old.id) == "archived"
 
 
-def test_a_folder_that_cannot_be_looked_into_loses_nothing(
-    engine: MemoryEngine, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_closed_folder_loses_none(engine: MemoryEngine, monkeypatch: pytest.MonkeyPatch) -> None:
     engine.remember("Behind the door", **FAILURE)
     with monkeypatch.context() as patch:
         opened = TreeFiles._open_folder

@@ -129,9 +129,7 @@ def test_the_retired_stay_so_whichever_way_they_come(
 
 @on_both_engines
 @pytest.mark.parametrize("way", [load_schema, adopt])
-def test_what_is_archived_without_a_history_stays_so(
-    theirs: Memory, mine: Memory, tmp_path: Path, way: Way
-) -> None:
+def test_archived_without_history(theirs: Memory, mine: Memory, tmp_path: Path, way: Way) -> None:
     fill(theirs)
     done = way(mine, theirs, tmp_path)
     assert isinstance(done, Loaded)
@@ -167,9 +165,7 @@ def test_what_will_be_retired_is_foreseen(theirs: Memory, mine: Memory, tmp_path
 
 
 @on_both_engines
-def test_a_replaced_record_stays_so_without_what_replaced_it(
-    theirs: Memory, mine: Memory, tmp_path: Path
-) -> None:
+def test_a_replaced_record_stays_so_alone(theirs: Memory, mine: Memory, tmp_path: Path) -> None:
     ids = fill(theirs)
     theirs.export(tmp_path / "all.jsonl")
     lines = (tmp_path / "all.jsonl").read_text().splitlines()
@@ -185,9 +181,7 @@ def test_a_replaced_record_stays_so_without_what_replaced_it(
 
 @on_both_engines
 @pytest.mark.parametrize("way", [load, merge])
-def test_what_is_retired_there_since_it_came_is_retired_here(
-    theirs: Memory, mine: Memory, tmp_path: Path, way: Way
-) -> None:
+def test_retired_since_it_came(theirs: Memory, mine: Memory, tmp_path: Path, way: Way) -> None:
     old, other = say(theirs, "The gate opens at six."), say(theirs, "The gate is blue.")
     new = say(theirs, "The gate opens at nine.")
     way(mine, theirs, tmp_path)
@@ -227,9 +221,7 @@ def test_a_stranger_retires_nothing_of_ours(theirs: Memory, mine: Memory, tmp_pa
 
 @on_both_engines
 @pytest.mark.parametrize("by_file", [False, True])
-def test_what_is_live_again_there_is_so_here_with_trust(
-    theirs: Memory, mine: Memory, tmp_path: Path, by_file: bool
-) -> None:
+def test_live_again_by_trust(theirs: Memory, mine: Memory, tmp_path: Path, by_file: bool) -> None:
     gate = say(theirs, "The gate opens at six.")
     theirs.archive(gate, "a mistake")
     load(mine, theirs, tmp_path)
@@ -260,9 +252,7 @@ def test_an_edited_memory_file_does_not_come_back_as_it_was(tmp_path: Path) -> N
         assert wrong_with(mine) == []
 
 
-def test_that_a_file_changed_is_a_fact_of_one_checkout(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_changed_file_is_one_checkouts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     root = new_repository(tmp_path / "repo")
     monkeypatch.chdir(root)
     with Memory(tmp_path / "here.db") as here:
@@ -422,9 +412,7 @@ def test_the_command_line_tells_what_was_lowered_and_what_stays_retired() -> Non
 
 
 @pytest.mark.engines("postgres")
-def test_a_database_user_who_may_only_record_brings_what_was_retired_as_retired(
-    place: Places, tmp_path: Path
-) -> None:
+def test_a_database_user_who_records_brings_the_retired_so(place: Places, tmp_path: Path) -> None:
     with Memory(tmp_path / "one.db") as one:
         ids = fill(one)
         one.export(tmp_path / "out.jsonl")
