@@ -16,6 +16,8 @@ from checkouts import body, commit, git, new_repository, write
 from hardwon import Episode, Experience, Fact, Memory, MistakeCard, limits
 from hardwon.errors import ConflictError, InvalidInputError
 from hardwon.outside import git as looking
+from hardwon.outside.files import repository_root
+from hardwon.outside.git import NO_HEAD, Repository
 from hardwon.records.kinds import RelatedFile
 from hardwon.text.entities import PATHS_SOUGHT_CHARS_MAX, PATHS_TRIED_MAX, holds_secrets, path_words
 
@@ -269,3 +271,55 @@ def test_the_memory_itself_is_no_related_file(memory: Memory, tmp_path: Path) ->
         with pytest.raises(InvalidInputError, match="related_files"):
             memory.remember("x", "success", "conversation", related_files=[path])
     assert list(memory.browse()) == []
+
+
+def commit_file(folder: Path, text: str) -> str:
+    (folder / "file.txt").write_text(text)
+    return commit(folder, text)
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    folder = tmp_path / "repo"
+    folder.mkdir()
+    git(folder, "init", "-q")
+    return folder
+
+
+def test_head_follows_commits_branches_and_packing(checkout: Path) -> None:
+    repository = Repository(checkout)
+    assert repository.head == ("", "main"), "no commit yet"
+    first = commit_file(checkout, "one")
+    assert repository.head == (first, "main") == repository.head
+    git(checkout, "checkout", "-q", "-b", "feature/x")
+    second = commit_file(checkout, "two")
+    assert repository.head == (second, "feature/x")
+    git(checkout, "pack-refs", "--all")
+    assert repository.head == (second, "feature/x")
+    third = commit_file(checkout, "three")
+    assert repository.head == (third, "feature/x")
+    git(checkout, "checkout", "-q", first)
+    assert repository.head == (first, "")
+    git(checkout, "checkout", "-q", "main")
+    assert repository.head == (first, "main")
+
+
+def test_a_linked_worktree_has_its_own_head(checkout: Path, tmp_path: Path) -> None:
+    first = commit_file(checkout, "one")
+    git(checkout, "worktree", "add", "-q", "-b", "side", str(tmp_path / "side"))
+    side = Repository(tmp_path / "side")
+    assert side.head == (first, "side")
+    second = commit_file(tmp_path / "side", "two")
+    assert side.head == (second, "side")
+    assert Repository(checkout).head == (first, "main")
+
+
+def test_no_repository_and_a_broken_one(tmp_path: Path) -> None:
+    assert repository_root(tmp_path) is None
+    (tmp_path / ".git").mkdir()
+    assert repository_root(tmp_path) == tmp_path
+    assert Repository(tmp_path).head == NO_HEAD
+    (tmp_path / ".git" / "HEAD").write_bytes(b"\xff\xfe nonsense")
+    assert Repository(tmp_path).head == NO_HEAD
+    (tmp_path / ".git" / "HEAD").write_text("not a commit")
+    assert Repository(tmp_path).head == NO_HEAD
