@@ -71,9 +71,8 @@ def chromium() -> str:
 @contextmanager
 def browser() -> Iterator[Browser]:
     with sync_playwright() as playwright:
-        started = playwright.chromium.launch(
-            executable_path=chromium(), args=["--no-sandbox", "--disable-gpu"]
-        )
+        options = ["--no-sandbox", "--disable-gpu"]
+        started = playwright.chromium.launch(executable_path=chromium(), args=options)
         try:
             yield started
         finally:

@@ -13,15 +13,15 @@ import pytest
 TORTURE = bool(os.environ.get("HARDWON_TORTURE"))
 """`make torture` runs the same tests for longer."""
 
+Test = Callable[..., None]
+
 
 def examples(number: int) -> int:
     """Of so many that Hypothesis may make, an eighth, unless there is time for all."""
     return number if TORTURE else max(number // 8, 5)
 
 
-def each(
-    names: str | tuple[str, ...], rows: Iterable[Any]
-) -> Callable[[Callable[..., None]], Callable[..., None]]:
+def each(names: str | tuple[str, ...], rows: Iterable[Any]) -> Callable[[Test], Test]:
     """Like `pytest.mark.parametrize`, as one test that tries every row and lists those that failed.
 
     For what needs no fixture of its own for each row: a test has a price, and a corpus has hundreds
@@ -31,7 +31,7 @@ def each(
     all_rows = [(row,) if isinstance(names, str) else tuple(row) for row in rows]
     assert all_rows
 
-    def of(test: Callable[..., None]) -> Callable[..., None]:
+    def of(test: Test) -> Test:
         def tried(**fixtures: Any) -> None:
             failed = []
             for row in all_rows:

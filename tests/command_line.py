@@ -62,11 +62,8 @@ def settle(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """In this folder, its memory in `brain`, and nothing around that changes what is printed."""
     monkeypatch.chdir(folder)
     monkeypatch.setenv("HARDWON_MEMORY", "brain")
-    keys = ("GROQ_API_KEY", "API_BASE_URL", "EMBEDDING_API_KEY")
-    for name in (
-        *"HARDWON_PROJECT HARDWON_AUTHOR HARDWON_AIMEMORY NO_COLOR COLUMNS".split(),
-        *keys,
-    ):
+    ours = "HARDWON_PROJECT HARDWON_AUTHOR HARDWON_AIMEMORY NO_COLOR COLUMNS"
+    for name in f"{ours} GROQ_API_KEY API_BASE_URL EMBEDDING_API_KEY".split():
         monkeypatch.delenv(name, raising=False)
 
 
@@ -133,14 +130,13 @@ def on_a_terminal(
 
     reader = threading.Thread(target=read)
     reader.start()
+    env = {**os.environ, "TERM": "xterm-256color", "COLUMNS": "100", **environment}
+    told = subprocess.DEVNULL if answer is None else theirs
+    sides: Any = {"stdin": told, "stdout": theirs, "stderr": theirs, "env": env, "timeout": 120}
     done = subprocess.run(
         [sys.executable, "-m", "hardwon.surfaces.cli.main", *arguments],
-        stdin=subprocess.DEVNULL if answer is None else theirs,
-        stdout=theirs,
-        stderr=theirs,
-        env={**os.environ, "TERM": "xterm-256color", "COLUMNS": "100", **environment},
+        **sides,
         check=False,
-        timeout=120,
         start_new_session=True,
         # what is typed there, Ctrl-C as well, is for it
         preexec_fn=lambda: fcntl.ioctl(theirs, termios.TIOCSCTTY, 0),

@@ -45,10 +45,8 @@ settings.load_profile("hardwon")
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection(session: pytest.Session) -> None:
     """Assertions are rewritten at the first load: each worker begins with other files."""
-    count, worker = (
-        os.environ.get("PYTEST_XDIST_WORKER_COUNT"),
-        os.environ.get("PYTEST_XDIST_WORKER"),
-    )
+    count = os.environ.get("PYTEST_XDIST_WORKER_COUNT")
+    worker = os.environ.get("PYTEST_XDIST_WORKER")
     everything = session.config.args == session.config.getini("testpaths")
     if count and worker and everything and not sys.dont_write_bytecode:
         files = sorted(Path(__file__).parent.rglob("test_*.py"))

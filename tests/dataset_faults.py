@@ -11,10 +11,9 @@ from typing import Any, NamedTuple
 from hardwon.records.kinds import ROUTES
 
 Memory = dict[str, Any]
-FREE_TOOLS = {
-    "success": ["unknown", "browser", "Code_Interpreter"],
-    "failure": ["conversation", "browser", "WEB_SEARCH"],
-}
+FREE_TOOLS = {"success": ["unknown", "browser", "Code_Interpreter"]}
+FREE_TOOLS["failure"] = ["conversation", "browser", "WEB_SEARCH"]
+Spoil = Callable[[Memory, Memory, Random], tuple[str, Any] | None]
 
 
 class Planted(NamedTuple):
@@ -27,7 +26,7 @@ class Kind(NamedTuple):
     """`spoil` returns the field at fault and the spoilt memory, or None where it cannot be."""
 
     name: str
-    spoil: Callable[[Memory, Memory, Random], tuple[str, Any] | None]
+    spoil: Spoil
     severity: str = "error"
 
 
@@ -107,11 +106,7 @@ def _near_copy(memory: Memory, other: Memory, random: Random) -> tuple[str, Any]
 KINDS: list[Kind] = []
 
 
-def _kind(
-    name: str,
-    spoil: Callable[[Memory, Memory, Random], tuple[str, Any] | None],
-    severity: str = "error",
-) -> None:
+def _kind(name: str, spoil: Spoil, severity: str = "error") -> None:
     KINDS.append(Kind(name, spoil, severity))
 
 
@@ -120,10 +115,8 @@ _kind("no content", _drop("content"))
 _kind("content is no text", _set("content", 5, [LOGIN], True, LOGIN.encode()))
 _kind("content too short", _set("content", "", "Fixed it", "OK", "   Fixed      ", "          "))
 _kind("content too long", _long)
-_kind(
-    "content cannot be kept",
-    _set("content", "Fixed the login\0form", "Fixed the login \ud800 form"),
-)
+_UNKEPT = ("Fixed the login\0form", "Fixed the login \ud800 form")
+_kind("content cannot be kept", _set("content", *_UNKEPT))
 _kind("no outcome", _drop("outcome"))
 _OUTCOMES = ("Success", "failed", "", 3, ["success"], {"success": True})
 _kind("outcome unknown", _set("outcome", *_OUTCOMES))

@@ -22,9 +22,8 @@ def write(place: Path, *texts: str) -> None:
 
 
 def contents(memory: Memory) -> list[str]:
-    return sorted(
-        record.content for record in memory.browse(1000, kind="fact") if isinstance(record, Fact)
-    )
+    found = memory.browse(1000, kind="fact")
+    return sorted(record.content for record in found if isinstance(record, Fact))
 
 
 def facts_in(place: Path) -> list[str]:

@@ -40,10 +40,8 @@ _CATEGORIES: Final = {
 }
 # what a set is tried with; ordinary signs first, so that they stand for the others
 _FIRST: Final = "aA1 -_.x\n\t/\"'"
-_SIGNS: Final = [
-    *_FIRST,
-    *sorted({*map(chr, range(128)), "é", "密", "\u2019", "\u00a0", "\u00a4"} - set(_FIRST)),
-]
+_OTHERS: Final = {*map(chr, range(128)), "é", "密", "\u2019", "\u00a0", "\u00a4"}
+_SIGNS: Final = [*_FIRST, *sorted(_OTHERS - set(_FIRST))]
 _UNEXPECTED: Final = "\x01"
 
 
@@ -87,9 +85,8 @@ class Attacker:
                 recipes[Recipe("", body, before)] = None
             elif before:
                 recipes[Recipe("", before)] = None
-        words = sorted(
-            {*self._words, *(part for spot in spots for part in spot if 0 < len(part) < 60)}
-        )
+        parts_of_spots = {part for spot in spots for part in spot if 0 < len(part) < 60}
+        words = sorted({*self._words, *parts_of_spots})
         for _ in range(by_chance):
             pool = [self.alphabet, self.alphabet, words or self.alphabet]
             parts = [rng.choice(rng.choice(pool)) for _ in range(rng.choice((1, 2, 2, 3, 4)))]
@@ -174,9 +171,8 @@ class Attacker:
                     yield before, self._sample(value[2])
                     yield from self._find_spots(value[2], before)
                 else:
-                    yield from (
-                        (before, sign) for sign in self.alphabet if self._takes(first, sign)
-                    )
+                    taken = [sign for sign in self.alphabet if self._takes(first, sign)]
+                    yield from ((before, sign) for sign in taken)
             else:
                 for inner in _inner(kind, value):
                     yield from self._find_spots(inner, before)
@@ -241,25 +237,20 @@ def find_patterns(*packages: str) -> list[UsedPattern]:
                 patterns.append(UsedPattern(name, value, frozenset(methods)))
             elif isinstance(value, Patterns):
                 asked = {key[1]: uses[key] for key in uses if key[0] == id(value)}
-                patterns += [
-                    UsedPattern(
-                        f"{name}.{attribute}", getattr(value, attribute), frozenset(methods)
-                    )
-                    for attribute, methods in asked.items()
-                ]
+                for attribute, methods in asked.items():
+                    pattern, ways = getattr(value, attribute), frozenset(methods)
+                    patterns.append(UsedPattern(f"{name}.{attribute}", pattern, ways))
             elif not name.endswith("__"):
                 values += _open(name, value)
-        patterns += [
-            UsedPattern(f"{module.__name__} {source!r}", re.compile(source), frozenset({method}))
-            for source, method in _find_written(module)
-        ]
+        for source, method in _find_written(module):
+            where, ways = f"{module.__name__} {source!r}", frozenset({method})
+            patterns.append(UsedPattern(where, re.compile(source), ways))
     # one that several modules use is one, and used in all these ways
     once: dict[tuple[str, int], UsedPattern] = {}
     for used in patterns:
         known = once.setdefault((used.pattern.pattern, used.pattern.flags), used)
-        once[used.pattern.pattern, used.pattern.flags] = known._replace(
-            methods=known.methods | used.methods
-        )
+        both = known._replace(methods=known.methods | used.methods)
+        once[used.pattern.pattern, used.pattern.flags] = both
     return list(once.values())
 
 

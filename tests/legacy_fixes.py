@@ -70,9 +70,8 @@ def add(path: Path, rows: Iterable[Mapping[str, Any]], shape: str = "claude") ->
             values = ordinary | dict(row)
             names = ", ".join(f'"{name}"' for name in values)
             marks = ", ".join("?" * len(values))
-            connection.execute(
-                f"INSERT INTO fix_history ({names}) VALUES ({marks})", list(values.values())
-            )
+            insert = f"INSERT INTO fix_history ({names}) VALUES ({marks})"
+            connection.execute(insert, list(values.values()))
 
 
 def make(

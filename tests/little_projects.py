@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
@@ -30,16 +30,11 @@ def git(folder: Path, *arguments: str, **more: str) -> str:
 
 def environment(**more: str) -> dict[str, str]:
     """Without what whoever runs these tests has set, and with an identity to commit under."""
-    kept = {
-        name: value
-        for name, value in os.environ.items()
-        if not name.startswith(("PYTEST", "HARDWON", "GIT_", "PYTHON"))
-    }
-    who = {
-        f"GIT_{role}_{what}": f"t{at}"
-        for role in ("AUTHOR", "COMMITTER")
-        for what, at in (("NAME", ""), ("EMAIL", "@example.org"))
-    }
+    theirs = ("PYTEST", "HARDWON", "GIT_", "PYTHON")
+    kept = {name: os.environ[name] for name in os.environ if not name.startswith(theirs)}
+    roles = ("GIT_AUTHOR", "GIT_COMMITTER")
+    who = {f"{role}_NAME": "t" for role in roles}
+    who |= {f"{role}_EMAIL": "t@example.org" for role in roles}
     return kept | who | {"GIT_CONFIG_NOSYSTEM": "1", "PYTHONDONTWRITEBYTECODE": "1"} | more
 
 
@@ -79,15 +74,11 @@ class Project:
 
     @property
     def environment(self) -> dict[str, str]:
-        return environment(
-            PYTHONPATH=f"{SOURCE}{os.pathsep}{self._installed}", HARDWON_MEMORY=str(self.brain)
-        )
+        path = f"{SOURCE}{os.pathsep}{self._installed}"
+        return environment(PYTHONPATH=path, HARDWON_MEMORY=str(self.brain))
 
     def pytest(
-        self,
-        *arguments: str,
-        before: Callable[[], None] | None = None,
-        more: Mapping[str, str] | None = None,
+        self, *arguments: str, before: Any = None, more: Mapping[str, str] | None = None
     ) -> subprocess.CompletedProcess[str]:
         # what is done before it starts is done to a Python that starts
         python = sys.executable if before else warm.python(*LOADED)

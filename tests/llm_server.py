@@ -9,8 +9,8 @@ import threading
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from types import TracebackType
 from typing import Any, Self
 
 PATH = "/v1/chat/completions"
@@ -122,31 +122,22 @@ class FakeLlm:
             context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
             context.load_cert_chain(certificate)
             # The handshake happens in the thread of the request, with its first read.
-            self._server.socket = context.wrap_socket(
-                self._server.socket, server_side=True, do_handshake_on_connect=False
-            )
+            later: Any = {"server_side": True, "do_handshake_on_connect": False}
+            self._server.socket = context.wrap_socket(self._server.socket, **later)
         self.url = f"{scheme}://127.0.0.1:{self.port}/v1"
-        self._thread = threading.Thread(
-            target=self._server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True
-        )
+        serve = partial(self._server.serve_forever, poll_interval=0.01)
+        self._thread = threading.Thread(target=serve, daemon=True)
         self.reply("fine")
 
     def __enter__(self) -> Self:
         self._thread.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._over.set()
         self._server.shutdown()
         self._server.server_close()
         self._thread.join()
-
-    # ---- how it answers
 
     def reply(self, *contents: object) -> None:
         """As a real endpoint does; of several contents the last one for ever."""

@@ -28,51 +28,33 @@ TEXTS = ["Read the log first.", "read the  log first", "Guessed.", "Asked the ow
 ERRORS = ["TypeError: unsupported operand type(s) for +: 'int' and 'str'", "all good"]
 ERRORS += ["bash: foo: command not found"]
 
+moments = st.integers(0, 4 * 24 * 60).map(lambda minutes: at(0) + timedelta(minutes=minutes))
+statuses = st.sampled_from(["hypothesis", "hypothesis", "verified", "published", "archived"])
+hashes = st.sampled_from([None, None, "f00d"])
 metadatas = st.builds(
-    lambda author, minutes, status, failure: claimable(
-        Metadata(
-            project_id="default",
-            source=Source(author=author),
-            context=Moment(timestamp=at(0) + timedelta(minutes=minutes)),
-            validation=Validation(status=status, failure_hash=failure),
-        )
-    ),
-    st.sampled_from(["ann", "bob", "eve"]),
-    st.integers(0, 4 * 24 * 60),
-    st.sampled_from(["hypothesis", "hypothesis", "verified", "published", "archived"]),
-    st.sampled_from([None, None, "f00d"]),
-)
-
-
-def _identified(kind: type[Any], metadata: Metadata, **own: Any) -> Any:
-    return kind(id=new_id(metadata.context.timestamp), metadata=metadata, **own)
+    Metadata,
+    project_id=st.just("default"),
+    source=st.builds(Source, author=st.sampled_from(["ann", "bob", "eve"])),
+    context=st.builds(Moment, timestamp=moments),
+    validation=st.builds(Validation, status=statuses, failure_hash=hashes),
+).map(claimable)
 
 
 def of(kind: type[Any], **own: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
-    return st.builds(
-        lambda metadata, fields: _identified(kind, metadata, **fields),
-        metadatas,
-        st.fixed_dictionaries(own),
-    )
+    def made(metadata: Metadata, fields: dict[str, Any]) -> Any:
+        return kind(id=new_id(metadata.context.timestamp), metadata=metadata, **fields)
+
+    return st.builds(made, metadatas, st.fixed_dictionaries(own))
 
 
 scores = st.sampled_from([0.0, 0.1, 0.25, 0.3, 0.499999, 0.5, 0.7, 0.85, 0.9, 1.0])
 texts = st.lists(st.sampled_from(TEXTS), max_size=3)
-cards = st.builds(
-    MistakeCard,
-    mistake_type=st.sampled_from(["early", "late"]),
-    task_id=st.none() | st.sampled_from(TASKS),
-    worker_id=st.none() | st.integers(0, 1),
-    lesson=st.sampled_from(TEXTS),
-)
-episodes = of(
-    Episode,
-    task_id=st.sampled_from(TASKS),
-    score=scores,
-    mistakes=texts,
-    successes=texts,
-    mistake_cards=st.lists(cards, max_size=2),
-)
+tasks = st.sampled_from(TASKS)
+card: Any = {"mistake_type": st.sampled_from(["early", "late"]), "lesson": st.sampled_from(TEXTS)}
+whose: Any = {"task_id": st.none() | tasks, "worker_id": st.none() | st.integers(0, 1)}
+cards = st.lists(st.builds(MistakeCard, **card, **whose), max_size=2)
+listed = {"mistakes": texts, "successes": texts}
+episodes = of(Episode, task_id=tasks, score=scores, **listed, mistake_cards=cards)
 issues = st.builds(
     Issue,
     model=st.sampled_from(["qwen2.5:7b", "llama"]),
@@ -95,39 +77,18 @@ steps = st.builds(
     observation=st.sampled_from(ERRORS),
     reward=st.sampled_from([0.0, 1.0, -1.0]),
 )
-trajectories = of(
-    Trajectory,
-    task=st.sampled_from(TASKS),
-    steps=st.lists(steps, max_size=4),
-    final_reward=st.sampled_from([0.0, 1.0, None]),
-)
+rewards = st.sampled_from([0.0, 1.0, None])
+trajectories = of(Trajectory, task=tasks, steps=st.lists(steps, max_size=4), final_reward=rewards)
 by_code = {"content": st.sampled_from(TEXTS), "tool": st.just("code_interpreter")}
-experiences = st.one_of(
-    of(
-        Experience,
-        **by_code,
-        outcome=st.just("success"),
-        task_type=st.sampled_from(["debug", "write"]),
-    ),
-    of(Experience, **by_code, outcome=st.just("failure"), error_type=st.just("logic")),
-)
+worked = {"outcome": st.just("success"), "task_type": st.sampled_from(["debug", "write"])}
+failed = {"outcome": st.just("failure"), "error_type": st.just("logic")}
+experiences = of(Experience, **by_code, **worked) | of(Experience, **by_code, **failed)
 rules = [f"{mark}{text}" for mark in ("[WORKS] ", "[AVOID] ", "") for text in TEXTS]
-old_cards = st.fixed_dictionaries(
-    {
-        "mistake_type": st.sampled_from(["early", "late"]),
-        "task_id": st.sampled_from(TASKS),
-        "lesson": st.sampled_from(TEXTS),
-        "seen_count": st.integers(1, 700),
-    }
-)
-old_memories = st.fixed_dictionaries(
-    {
-        "task_rules": st.dictionaries(st.sampled_from(TASKS), st.lists(st.sampled_from(rules))),
-        "mistakes": texts,
-        "successes": texts,
-        "mistake_cards": st.lists(old_cards, max_size=2),
-    }
-)
+seen = {"task_id": tasks, "seen_count": st.integers(1, 700)}
+old_cards = st.lists(st.fixed_dictionaries(card | seen), max_size=2)
+old_rules = st.dictionaries(tasks, st.lists(st.sampled_from(rules)))
+old = listed | {"task_rules": old_rules, "mistake_cards": old_cards}
+old_memories = st.fixed_dictionaries(old)
 data = st.fixed_dictionaries({"memory": old_memories})
 adopted = of(Adopted, origin=st.just("training_memory"), data=data)
 recorded = (episodes, fixes, trajectories, experiences, adopted)
@@ -139,7 +100,6 @@ def knowledge_of(memory: Memory) -> list[tuple[Any, ...]]:
     """Every tally, and every exact key with its record's id, in one order."""
     with memory._project.store.read(memory.project) as session:
         tallies = session.select("SELECT * FROM tally ORDER BY 1, 2, 3, 4, 5, 6")
-        keys = session.select(
-            "SELECT r.id, k.key FROM record_key k JOIN record r ON r.seq = k.seq ORDER BY 1, 2"
-        )
+        of_records = "record_key k JOIN record r ON r.seq = k.seq"
+        keys = session.select(f"SELECT r.id, k.key FROM {of_records} ORDER BY 1, 2")
     return [*tallies, *keys]

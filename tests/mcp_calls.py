@@ -54,9 +54,8 @@ def fill(folder: Path | str, project: str | None = None) -> str:
         for number in range(4):
             text = f"KeyError 'id' in login.py, case {number}"
             memory.remember(text, "failure", "code_interpreter", error_type="runtime")
-            succeed(
-                memory, "Read the log first", task="parse_dates", mistakes=["Forgot time zones"]
-            )
+            forgot = ["Forgot time zones"]
+            succeed(memory, "Read the log first", task="parse_dates", mistakes=forgot)
         memory.remember("the parser works", "success", "conversation")
         issue = {"model": "gpt-4", "issue_type": "TIMEOUT"}
         issue["description"] = "the test took longer than 30 seconds"
@@ -80,17 +79,13 @@ def parameters(
     words += ["-m", warm.MAIN, "--memory", str(memory)]
     words += ["--project", project] if project else []
     env = {name: os.environ[name] for name in ("HOME", "XDG_DATA_HOME")} | {"PYTHONPATH": SOURCE}
-    return StdioServerParameters(
-        command=command, args=[*words, "mcp", *options], env=env, cwd=folder
-    )
+    words += ["mcp", *options]
+    return StdioServerParameters(command=command, args=words, env=env, cwd=folder)
 
 
 @asynccontextmanager
 async def over_stdio(
-    server: StdioServerParameters,
-    mode: str = MODES[1],
-    errors: Path | None = None,
-    name: str = "tester",
+    server: StdioServerParameters, mode: str = MODES[1], errors: Any = None, name: str = "tester"
 ) -> AsyncIterator[Client]:
     """A client of a server in a process of its own, whose standard error goes to a file."""
     with (errors or Path(os.devnull)).open("w") as stderr:

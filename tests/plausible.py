@@ -33,25 +33,18 @@ MODELS = ("llama-3", "mistral", "phi-4", "qwen-2.5")
 ISSUE_TYPES = ("TIMEOUT", "ERROR", "NO_OUTPUT", "UNEXPECTED_RESPONSE", "MODEL_NOT_AVAILABLE")
 STATUSES = ("hypothesis",) * 8 + ("verified", "archived")
 WORDS = 20_000
-_PARTS = (
-    "user order cart token cache queue parser index batch worker session login config schema build "
-    "test lock retry route model "
-    "field table query cursor stream buffer socket client server header cookie price stock email "
-    "report export import merge branch commit deploy cluster node shard replica backup restore"
-).split()
+_PARTS = """user order cart token cache queue parser index batch worker session login config schema
+    build test lock retry route model field table query cursor stream buffer socket client server
+    header cookie price stock email report export import merge branch commit deploy cluster node
+    shard replica backup restore""".split()
 _VERBS = "get set load save parse check update delete create send open close read write merge split find sort hash sync".split()
 _SUFFIXES = ("py", "ts", "go", "rs", "sql", "yaml", "toml")
-_ERRORS = [
-    f"{name}Error" for name in "Type Key Value Timeout Connection Assertion Import OS".split()
-]
-_PLAIN = (
-    "the a in of to and is was failed fixed because when after before with without missing wrong "
-    "stale empty null default "
-    "argument value column file line request response version timeout connection memory thread "
-    "process import module function "
-    "method class returned raised expected found instead only twice never always still works again "
-    "broke changed renamed moved"
-).split()
+_FAILING = "Type Key Value Timeout Connection Assertion Import OS".split()
+_ERRORS = [f"{name}Error" for name in _FAILING]
+_PLAIN = """the a in of to and is was failed fixed because when after before with without missing
+    wrong stale empty null default argument value column file line request response version timeout
+    connection memory thread process import module function method class returned raised expected
+    found instead only twice never always still works again broke changed renamed moved""".split()
 
 
 @cache
@@ -86,11 +79,9 @@ def error(rng: random.Random) -> str:
     """What a program says when it fails. The same failure comes again, at another line."""
     number = rng.randrange(300)
     one, other = _PARTS[number % len(_PARTS)], _PARTS[number * 7 % len(_PARTS)]
-    return (
-        f'  File "src/{one}/{other}.py", line {rng.randrange(900)}, in '
-        f"{_VERBS[number % len(_VERBS)]}_{one}\n"
-        f"{_ERRORS[number % len(_ERRORS)]}: {other} {number} of {one} is missing"
-    )
+    verb, kind = _VERBS[number % len(_VERBS)], _ERRORS[number % len(_ERRORS)]
+    place = f'  File "src/{one}/{other}.py", line {rng.randrange(900)}, in {verb}_{one}'
+    return f"{place}\n{kind}: {other} {number} of {one} is missing"
 
 
 def issue(rng: random.Random) -> Issue:
@@ -119,20 +110,14 @@ def _record(rng: random.Random, number: int, earlier: list[str], project: str) -
     status = rng.choice(STATUSES)
     is_verified = status == "verified"
     file = RelatedFile(path=f"src/{rng.choice(_PARTS)}/{rng.choice(_PARTS)}.py")
-    metadata = Metadata(
-        project_id=project,
-        source=Source(
-            author=rng.choice(AUTHORS),
-            id=f"session-{number // 12}",
-            type="user_interaction" if is_verified else "agent_execution",
-        ),
-        context=Moment(
-            timestamp=START + timedelta(seconds=40 * number),
-            related_files=[file] if rng.random() < 0.3 else [],
-        ),
-        validation=Validation(status=status, verified_by="human_approval" if is_verified else None),
-        tags=[rng.choice(_PARTS)] if rng.random() < 0.2 else [],
-    )
+    how: Any = "user_interaction" if is_verified else "agent_execution"
+    source = Source(author=rng.choice(AUTHORS), id=f"session-{number // 12}", type=how)
+    related = [file] if rng.random() < 0.3 else []
+    moment = Moment(timestamp=START + timedelta(seconds=40 * number), related_files=related)
+    validation = Validation(status=status, verified_by="human_approval" if is_verified else None)
+    tags = [rng.choice(_PARTS)] if rng.random() < 0.2 else []
+    told: Any = {"project_id": project, "source": source, "context": moment, "tags": tags}
+    metadata = Metadata(validation=validation, **told)
     known = rng.sample(earlier, 2) if len(earlier) > 2 and rng.random() < 0.02 else None
     envelope = {"id": str(UUID(int=rng.getrandbits(128), version=4)), "metadata": metadata}
     kind, own = _choose(rng)
@@ -157,10 +142,8 @@ def _choose(rng: random.Random) -> tuple[type[AnyRecord], dict[str, Any]]:
         return Fix, told | fixed
     if chance < 0.9:
         actions = [f"{rng.choice(_VERBS)} {rng.choice(_PARTS)}" for _ in range(2)]
-        steps = [
-            Step(action=f"{actions[0]} --all", observation=error(rng), reward=0.0),
-            Step(action=actions[1], observation=text(rng, 5, 25), reward=1.0),
-        ]
+        failed = Step(action=f"{actions[0]} --all", observation=error(rng), reward=0.0)
+        steps = [failed, Step(action=actions[1], observation=text(rng, 5, 25), reward=1.0)]
         reward = rng.choice((0.0, 1.0, None))
         return Trajectory, {"task": text(rng, 5, 12), "steps": steps, "final_reward": reward}
     return Episode, {

@@ -8,7 +8,6 @@ import threading
 import time
 from contextlib import suppress
 from pathlib import Path
-from types import TracebackType
 
 COMMIT = b"COMMIT\0"
 _ASKS_FOR_TLS = b"\0\0\0\x08\x04\xd2\x16\x2f"
@@ -41,12 +40,7 @@ class Proxy:
     def __enter__(self) -> Proxy:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         _shut(self._listening)
         for each in self._sockets:
             _shut(each)

@@ -11,10 +11,10 @@ import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Mapping
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import psutil  # type: ignore[import-untyped]
 import psycopg
@@ -77,7 +77,7 @@ class Server:
         *,
         password: bool = False,
         careful: bool = True,
-        settings: Mapping[str, str] | None = None,
+        settings: dict[str, str] | None = None,
     ) -> None:
         # a path to a socket has to be short
         self._folder = Path(tempfile.mkdtemp(prefix="hardwon-postgres-", dir="/tmp"))
@@ -91,15 +91,11 @@ class Server:
             for path in (self._data, *self._data.rglob("*")):
                 shutil.chown(path, user)
         if password:
-            (self._data / "pg_hba.conf").write_text(
-                "local all all trust\nhost all all 127.0.0.1/32 scram-sha-256\n"
-            )
-        self._settings = _SETTINGS | ({} if careful else _CARELESS) | dict(settings or {})
-        self._settings |= {
-            "listen_addresses": "127.0.0.1" if password else "",
-            "unix_socket_directories": str(self._folder),
-            "port": str(self.port),
-        }
+            allowed = "local all all trust\nhost all all 127.0.0.1/32 scram-sha-256\n"
+            (self._data / "pg_hba.conf").write_text(allowed)
+        self._settings = _SETTINGS | ({} if careful else _CARELESS) | (settings or {})
+        where = {"unix_socket_directories": str(self._folder), "port": str(self.port)}
+        self._settings |= where | {"listen_addresses": "127.0.0.1" if password else ""}
         self._starter = os.getpid()
         atexit.register(self.remove)
         self.start()
@@ -129,24 +125,17 @@ class Server:
     def start(self) -> None:
         """Also after it was killed: on the same data, at the same place."""
         assert self._process is None
-        settings = [
-            word for name, value in self._settings.items() for word in ("-c", f"{name}={value}")
-        ]
+        settings = [f"--{name}={value}" for name, value in self._settings.items()]
+        # an interrupt of the tests is not meant for it
+        apart: Any = {"start_new_session": True, "cwd": self._folder, "stdin": subprocess.DEVNULL}
         with (self._folder / "log").open("ab") as log:
-            self._process = subprocess.Popen(
-                [binary("postgres"), "-D", str(self._data), *settings],
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                cwd=self._folder,
-                user=_unprivileged(),
-                start_new_session=True,  # an interrupt of the tests is not meant for it
-            )
+            command = [binary("postgres"), "-D", str(self._data), *settings]
+            told: Any = {"stdout": log, "stderr": log, "user": _unprivileged()}
+            self._process = subprocess.Popen(command, **told, **apart)
         # Where the tests are killed, the pipe to this one closes, and it clears away.
         clear = f"read _; kill -QUIT {self._process.pid}; sleep 5; rm -rf {self._folder}"
-        self._watcher = subprocess.Popen(
-            ["sh", "-c", clear], stdin=subprocess.PIPE, start_new_session=True
-        )
+        apart["stdin"] = subprocess.PIPE
+        self._watcher = subprocess.Popen(["sh", "-c", clear], **apart)
         deadline = time.monotonic() + _START_S
         while True:
             try:

@@ -88,10 +88,9 @@ def _blocks(page: str, lines: list[str]) -> Iterator[Block]:
             indent, ticks, language, info = fence.groups()
             code = _until(numbered, indent + ticks, f"{page}:{number}")
             code = [each.removeprefix(indent) for each in code]
-            title = _TITLE.search(info or "")
-            yield Block(
-                page, number, language, "\n".join(code) + "\n", title[1] if title else None, marks
-            )
+            found = _TITLE.search(info or "")
+            title = found[1] if found else None
+            yield Block(page, number, language, "\n".join(code) + "\n", title, marks)
             marks = {}
         elif hidden := _HIDDEN.match(line):
             code = _until(numbered, "-->", f"{page}:{number}")
@@ -99,9 +98,8 @@ def _blocks(page: str, lines: list[str]) -> Iterator[Block]:
             marks = {}
         elif comment := _COMMENT.match(line):
             if comment[1] not in _DIRECTIVES:
-                raise WrongPageError(
-                    f"{page}:{number}: {comment[1]} is none of {', '.join(sorted(_DIRECTIVES))}"
-                )
+                known = ", ".join(sorted(_DIRECTIVES))
+                raise WrongPageError(f"{page}:{number}: {comment[1]} is none of {known}")
             marks = {**marks, comment[1]: comment[2] or ""}
         elif line.strip() and marks:
             raise WrongPageError(f"{page}:{number}: the comment before it belongs to no block")
@@ -155,17 +153,11 @@ class Shell:
         self._scripts = home.parent / "scripts"
         self._scripts.mkdir()
         self.folder = home
-        told, telling = os.pipe()
-        self._told = told
-        command, pipe, nowhere = (
-            "bash --noprofile --norc".split(),
-            subprocess.PIPE,
-            subprocess.DEVNULL,
-        )
-        apart: Any = {"cwd": home, "env": variables, "pass_fds": [telling], "text": True}
-        self._bash = subprocess.Popen(command, stdin=pipe, stdout=nowhere, **apart)
-        os.close(telling)
-        self._telling = telling
+        self._told, self._telling = os.pipe()
+        apart: Any = {"cwd": home, "env": variables, "pass_fds": [self._telling], "text": True}
+        apart |= {"stdin": subprocess.PIPE, "stdout": subprocess.DEVNULL}
+        self._bash = subprocess.Popen("bash --noprofile --norc".split(), **apart)
+        os.close(self._telling)
 
     def run(self, code: str, *, strict: bool) -> tuple[int, str]:
         """The exit code and what was printed. `strict`: the first failure ends it all."""
@@ -253,8 +245,8 @@ class Reader:
 
     def read(self, block: Block) -> None:
         if block.language not in KINDS:
-            raise WrongPageError(
-                f"{block.at}: {block.language or 'no language'} is none of {', '.join(KINDS)}"
+            raise self._wrong(
+                block, f"{block.language or 'no language'} is none of {', '.join(KINDS)}"
             )
         if block.title is not None:
             self._write(block)
@@ -269,6 +261,9 @@ class Reader:
         if block.language in PARSERS:
             PARSERS[block.language](self, block)
 
+    def _wrong(self, block: Block, why: str) -> WrongPageError:
+        return WrongPageError(f"{block.at}: {why}\nprinted:\n{self.printed}")
+
     def python(self, block: Block) -> None:
         output = io.StringIO()
         code = "\n" * block.line + self._outward(block.code)
@@ -276,16 +271,15 @@ class Reader:
             with chdir(self.shell.folder), redirect_stdout(output):
                 exec(compile(code, block.at, "exec"), self.names)  # noqa: S102  # our own pages
         except Exception as error:
-            raise WrongPageError(
-                f"{block.at}: {type(error).__name__}: {error}\n{output.getvalue()}"
-            ) from error
+            self.printed = output.getvalue()
+            raise self._wrong(block, f"{type(error).__name__}: {error}") from error
         self.printed = self._inward(output.getvalue())
         expected = re.findall(r"# prints (.+)$", block.code, re.MULTILINE)
         rest = without_what_changes(self.printed)
         for line in expected:
             _, found, rest = rest.partition(without_what_changes(line))
             if not found:
-                raise WrongPageError(f"{block.at}: not printed: {line}\nbut:\n{self.printed}")
+                raise self._wrong(block, f"not printed: {line}")
 
     def sh(self, block: Block) -> None:
         code = self._outward(block.code)
@@ -303,27 +297,18 @@ class Reader:
             last = at == len(typed) - 1
             self._typed(block, self._outward(command), strict=False, exits=None if last else 0)
             if not same(expected, self.printed):
-                raise WrongPageError(
-                    f"{block.at}: $ {command}\nis said to print:\n{expected}\nbut "
-                    f"printed:\n{self.printed}"
-                )
+                raise self._wrong(block, f"$ {command}\nis said to print:\n{expected}")
 
     def _typed(self, block: Block, code: str, *, strict: bool, exits: int | None = None) -> None:
         expected = int(block.marks.get("exits", 0)) if exits is None else exits
         ended, printed = self.shell.run(code, strict=strict)
         self.printed = self._inward(printed)
         if ended != expected:
-            raise WrongPageError(
-                f"{block.at}: exit code {ended}, not {expected}, of\n{code}\nwhich "
-                f"printed:\n{self.printed}"
-            )
+            raise self._wrong(block, f"exit code {ended}, not {expected}, of\n{code}")
 
     def text(self, block: Block) -> None:
         if "prints" in block.marks and not same(block.code, self.printed):
-            raise WrongPageError(
-                f"{block.at}: the block before it is said to print:\n{block.code}\nbut "
-                f"printed:\n{self.printed}"
-            )
+            raise self._wrong(block, f"the block before it is said to print:\n{block.code}")
 
     def sql(self, block: Block) -> None:
         """In the file of SQLite that `database` names."""
@@ -353,9 +338,8 @@ class Reader:
         return code.replace(f"127.0.0.1:{PORT_IN_PAGES}", f"127.0.0.1:{self.port}")
 
     def _inward(self, printed: str) -> str:
-        return printed.replace(f"127.0.0.1:{self.port}", f"127.0.0.1:{PORT_IN_PAGES}").replace(
-            str(self.home), HOME_IN_PAGES
-        )
+        printed = printed.replace(f"127.0.0.1:{self.port}", f"127.0.0.1:{PORT_IN_PAGES}")
+        return printed.replace(str(self.home), HOME_IN_PAGES)
 
     def leave(self) -> None:
         """Closes what the page left open, the newest first."""
@@ -365,12 +349,10 @@ class Reader:
                 value.close()
 
 
-PARSERS: Final[dict[str, Callable[[Reader, Block], None]]] = {
-    name: getattr(Reader, name) for name in ("json", "jsonl", "toml", "yaml")
-}
-KINDS: Final[dict[str, Callable[[Reader, Block], None]]] = {
-    name: getattr(Reader, name) for name in ("python", "sh", "console", "sql", "text", *PARSERS)
-}
+_Readers = dict[str, Callable[[Reader, Block], None]]
+_PARSED, _RUN = "json jsonl toml yaml".split(), "python sh console sql text".split()
+PARSERS: Final[_Readers] = {name: getattr(Reader, name) for name in _PARSED}
+KINDS: Final[_Readers] = {name: getattr(Reader, name) for name in _RUN} | PARSERS
 
 
 def _typed_lines(block: Block) -> list[tuple[str, str]]:
@@ -396,11 +378,8 @@ def surroundings(home: Path, more: dict[str, str]) -> dict[str, str]:
     path = os.pathsep.join(filter(None, [*programs, more.pop("PATH", ""), kept["PATH"]]))
     ours = {"PATH": path, "PYTHONPATH": str(Path(hardwon.__file__).parent.parent)}
     ours |= {"HOME": str(home), "CHECKOUT": str(ROOT), "HARDWON_BACKGROUND": "0"}
-    ours |= {
-        "COLUMNS": "100",
-        "LC_ALL": "C.UTF-8",
-        "PYTEST_ADDOPTS": " ".join(without_our_plugins()),
-    }
+    ours |= {"COLUMNS": "100", "LC_ALL": "C.UTF-8"}
+    ours["PYTEST_ADDOPTS"] = " ".join(without_our_plugins())
     return kept | ours | more
 
 

@@ -36,9 +36,8 @@ from hardwon.trust.lifecycle import MAY_CLAIM_VERIFIED
 
 texts = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=80)
 prose = texts.filter(lambda text: bool(text.strip()))
-names = st.text(
-    st.characters(exclude_categories=["Cs", "Cc", "Zl", "Zp"]), min_size=1, max_size=20
-).filter(lambda name: bool(name.strip()))
+of_names = st.characters(exclude_categories=["Cs", "Cc", "Zl", "Zp"])
+names = st.text(of_names, min_size=1, max_size=20).filter(lambda name: bool(name.strip()))
 units = st.floats(0, 1)
 times = st.integers(0, 1_700_000_000_000_000).map(from_us)  # past: nothing comes from the future
 scalars = st.none() | st.booleans() | st.integers(-(2**62), 2**62) | texts
@@ -107,9 +106,10 @@ def experiences(draw: st.DrawFn) -> Experience:
     return Experience(outcome=outcome, tool=tool, metadata=draw(metadatas), **own)
 
 
+told: dict[str, Any] = {"id": ids, "metadata": metadatas}
 facts = st.builds(
     Fact,
-    id=ids,
+    **told,
     content=prose,
     fact_type=st.sampled_from(["error", "solution", "observation", "decision"]),
     confidence=units,
@@ -119,55 +119,41 @@ facts = st.builds(
         error_codes=st.none() | some(names),
     ),
     findings=st.none() | some(texts),
-    metadata=metadatas,
 )
 rewards = st.floats(allow_nan=False, allow_infinity=False, width=32)
 steps = some(st.builds(Step, action=texts, observation=texts, reward=rewards))
 reward = units | st.none()
-trajectories = st.builds(
-    Trajectory, id=ids, task=texts, steps=steps, final_reward=reward, metadata=metadatas
-)
-cards = st.builds(
-    MistakeCard,
-    mistake_type=names,
-    task_id=st.none() | names,
-    **dict.fromkeys(("worker_id", "bad_decision", "correct_decision"), scalars),
-    **dict.fromkeys(("evidence", "lesson"), texts),
-)
+trajectories = st.builds(Trajectory, **told, task=texts, steps=steps, final_reward=reward)
+decisions = dict.fromkeys(("worker_id", "bad_decision", "correct_decision"), scalars)
+card: dict[str, Any] = {"mistake_type": names, "task_id": st.none() | names, **decisions}
+cards = st.builds(MistakeCard, **card, evidence=texts, lesson=texts)
 episodes = st.builds(
     Episode,
-    id=ids,
+    **told,
+    **dict.fromkeys(("mistakes", "successes"), some(texts)),
     task_id=names,
     score=units,
     steps=st.integers(0, 10**6),
     trajectory_summary=texts,
-    mistakes=some(texts),
-    successes=some(texts),
     mistake_cards=some(cards),
-    metadata=metadatas,
 )
+issue: dict[str, Any] = dict.fromkeys(("model", "issue_type", "host"), names)
+issues = st.builds(Issue, **issue, description=texts, error_output=st.none() | texts)
 fixes = st.builds(
     Fix,
-    id=ids,
-    issue=st.builds(
-        Issue,
-        **dict.fromkeys(("model", "issue_type", "host"), names),
-        description=texts,
-        error_output=st.none() | texts,
-    ),
+    **told,
+    **dict.fromkeys(("fix_success", "verification_success"), st.booleans()),
+    issue=issues,
     analysis=texts,
     fix_commands=some(texts),
-    fix_success=st.booleans(),
-    verification_success=st.booleans(),
     execution_time_seconds=st.none() | st.floats(0, 1e6),
     system_info=json_objects,
     notes=st.none() | texts,
     fixer_type=names,
     confidence=st.none() | units,
-    metadata=metadatas,
 )
 origins = names | st.just("training_memory")
-adopted = st.builds(Adopted, id=ids, origin=origins, data=json_objects, metadata=metadatas)
+adopted = st.builds(Adopted, **told, origin=origins, data=json_objects)
 recorded = (experiences(), facts, trajectories, episodes, fixes)
 records: st.SearchStrategy[AnyRecord] = st.one_of(*recorded)
 kept_records: st.SearchStrategy[AnyRecord] = st.one_of(records, adopted)

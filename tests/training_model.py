@@ -88,9 +88,8 @@ class Model:
         ]
 
     def scores(self, task: str) -> list[float]:
-        return [
-            data.get("score", 0.0) for data in self.told if data.get("task_id", "unknown") == task
-        ]
+        told = [data for data in self.told if data.get("task_id", "unknown") == task]
+        return [data.get("score", 0.0) for data in told]
 
     def distinct(self, name: str) -> list[str]:
         texts = (text for data in self.told for text in data.get(name, []) if text)
@@ -175,44 +174,36 @@ def documented() -> Any:
 
 def untimed(memory: dict[str, Any]) -> dict[str, Any]:
     """Without the times at which episodes were recorded."""
-    log = [
-        {name: value for name, value in episode.items() if name != "timestamp"}
-        for episode in memory["episode_log"]
-    ]
+    log = [dict(episode) for episode in memory["episode_log"]]
+    for episode in log:
+        episode.pop("timestamp", None)
     return {**memory, "episode_log": log}
 
 
 TASKS = ("root_cause_analysis", "triage", "rollback")
 WORDS = "Checked the auth log first|Escalated too early|Read the full trace|Restarted without a cause|No 'plan' … just tried"
 SENTENCES = st.builds("{} ({})".format, st.sampled_from(WORDS.split("|")), st.integers(0, 40))
-SUMMARIES = st.sampled_from(["", "short"]) | st.builds(
-    lambda text, n: (text + " ") * n, SENTENCES, st.integers(1, 6)
-)
-CARDS = st.fixed_dictionaries(
-    {},
-    optional={
-        "mistake_type": st.sampled_from(
-            ["false_positive_safe_action", "low_score_episode", "", None]
-        ),
-        "task_id": st.sampled_from([*TASKS, None]),
-        "worker_id": st.sampled_from([None, "w1", "w2", 0, 3]),
-        "bad_decision": st.sampled_from([None, "approve", True]),
-        "correct_decision": st.sampled_from([None, "reject", "wait", 1.5]),
-        "evidence": st.sampled_from(["", "seen in the log", "long " * 100, None]),
-        "lesson": SENTENCES,
-        "colour": st.just("ignored"),
-    },
-)
+LONG = st.builds(lambda text, n: (text + " ") * n, SENTENCES, st.integers(1, 6))
+SUMMARIES = st.sampled_from(["", "short"]) | LONG
+SAID_OF_CARDS = {
+    "mistake_type": ("false_positive_safe_action", "low_score_episode", "", None),
+    "task_id": (*TASKS, None),
+    "worker_id": (None, "w1", "w2", 0, 3),
+    "bad_decision": (None, "approve", True),
+    "correct_decision": (None, "reject", "wait", 1.5),
+    "evidence": ("", "seen in the log", "long " * 100, None),
+    "colour": ("ignored",),
+}
+SAMPLED: Any = {name: st.sampled_from(values) for name, values in SAID_OF_CARDS.items()}
+CARDS = st.fixed_dictionaries({}, optional={**SAMPLED, "lesson": SENTENCES})
 SCORES = st.sampled_from([0.0, 0.49, 0.5, 0.84, 0.85, 1.0, 0, 1]) | st.floats(0, 1)
-EPISODES = st.fixed_dictionaries(
-    {},
-    optional={
-        "task_id": st.sampled_from(TASKS),
-        "score": SCORES,
-        "steps": st.integers(0, 50),
-        "trajectory_summary": SUMMARIES,
-        "mistakes": st.lists(SENTENCES, max_size=3),
-        "successes": st.lists(SENTENCES | st.just(""), max_size=3),
-        "mistake_cards": st.lists(CARDS, max_size=5),
-    },
-)
+SAID_OF_EPISODES: Any = {
+    "task_id": st.sampled_from(TASKS),
+    "score": SCORES,
+    "steps": st.integers(0, 50),
+    "trajectory_summary": SUMMARIES,
+    "mistakes": st.lists(SENTENCES, max_size=3),
+    "successes": st.lists(SENTENCES | st.just(""), max_size=3),
+    "mistake_cards": st.lists(CARDS, max_size=5),
+}
+EPISODES = st.fixed_dictionaries({}, optional=SAID_OF_EPISODES)

@@ -14,11 +14,8 @@ _LATER = (b"PYTHONPATH", b"PYTHONUNBUFFERED", b"PYTHONDONTWRITEBYTECODE")
 
 def read_at_the_start() -> bytes:
     """What changes how Python starts: its own variables, and the language where that is one."""
-    kept = [
-        name + b"=" + value
-        for name, value in os.environb.items()
-        if name.startswith(b"PYTHON") and name not in _LATER
-    ]
+    names = [each for each in os.environb if each.startswith(b"PYTHON") and each not in _LATER]
+    kept = [name + b"=" + os.environb[name] for name in names]
     of = os.environb.get
     language = of(b"LC_ALL") or of(b"LC_CTYPE") or of(b"LANG") or b"C"
     return b"\0".join([b"C" if language in (b"POSIX", b"C.UTF-8") else language, *sorted(kept)])
@@ -42,9 +39,8 @@ def main(at: str, real: str, *asked: str) -> None:
     words += [name + b"=" + value for name, value in os.environb.items()]
     data = b"\0".join(words)
     files = b"".join(number.to_bytes(4, sys.byteorder) for number in range(3))
-    connection.sendmsg(
-        [len(data).to_bytes(8, "little")], [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, files)]
-    )
+    passed = (_socket.SOL_SOCKET, _socket.SCM_RIGHTS, files)
+    connection.sendmsg([len(data).to_bytes(8, "little")], [passed])
     connection.sendall(data)
     code = int(connection.recv(16) or b"1")
     if code < 0:

@@ -162,9 +162,7 @@ def test_somebody_elses_skill_of_that_name_is_left_as_it_is(tmp_path: Path) -> N
 
 
 @pytest.mark.engines(*ENGINES)
-def test_what_is_forgotten_goes_from_every_export(
-    place: Callable[[str], str], tmp_path: Path
-) -> None:
+def test_what_is_forgotten_leaves_all_exports(place: Callable[[str], str], tmp_path: Path) -> None:
     where, folders = place("brain"), [tmp_path / "one", tmp_path / "two"]
     with Memory(where) as memory:
         ids = learn(memory)

@@ -41,17 +41,13 @@ def _in_checkout() -> list[Path]:
     [page for page in PAGES if page != MADE_FROM_COMMANDS],
     ids=lambda page: str(page.relative_to(ROOT)),
 )
-def test_snippets_of_a_page_run(
-    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_snippets_of_pages_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     before = _in_checkout()
     read(page, tmp_path, monkeypatch)
     assert _in_checkout() == before, "a page writes where its reader is, not into the checkout"
 
 
-def test_the_snippets_of_the_command_line_run_here_or_as_examples(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_snippets_of_commands_all_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """test_cli.py runs the examples of all commands in one process."""
     blocks = blocks_of(MADE_FROM_COMMANDS)
     assert {block.language for block in blocks} == {"sh"}
@@ -101,9 +97,7 @@ FALSE_PAGES = {
 
 
 @pytest.mark.parametrize("text", FALSE_PAGES.values(), ids=FALSE_PAGES.keys())
-def test_a_false_page_is_found_out(
-    text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_false_pages_are_found(text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     page = tmp_path / "page.md"
     page.write_text(f"# A page\n\n{text}\n")
     with pytest.raises((WrongPageError, ValueError)):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -98,9 +97,7 @@ PLANTED += [tear_a_batch, forget_half]
 
 
 @pytest.mark.parametrize("plant", PLANTED)
-def test_a_fault_of_the_program_is_found(
-    plant: Callable[[pytest.MonkeyPatch], None], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_fault_of_the_program_is_found(plant: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     plant(monkeypatch)
     plan = Plan(3, LIVES_TRIED * crowd.STEPS_OF_A_LIFE, plant is tear_a_batch)
     lives = (live(plan, number) for number in range(LIVES_TRIED))

@@ -71,9 +71,7 @@ def run(*command: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]:
     return run_program(*command, status=None, cwd=cwd, env=environment)
 
 
-def test_scripts_beside_their_modules_change_over_and_back(
-    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_scripts_both_ways(project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     python = warm.python()
     assert "the older one" in run(python, "fix.py", cwd=project).stderr
     monkeypatch.setenv("PYTHONPATH", str(ROOT / "drop_in"))
@@ -109,9 +107,7 @@ def test_scripts_beside_their_modules_change_over_and_back(
     assert "none of Hardwon's modules" in at_once("drop-in", "remove", str(project)).stdout
 
 
-def test_memory_sh_is_beside_it(
-    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_memory_sh_is_there(project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     at_once("drop-in", "install", str(project))
     with AIMemory(project / "AIMemory") as history:
         history.record_fix_attempt({"model": "m"}, {}, True, True, 1.0)

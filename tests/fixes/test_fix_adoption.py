@@ -346,9 +346,7 @@ def test_a_row_too_large_is_named_and_the_others_come_in(tmp_path: Path, memory:
     assert (left.where, left.what[:8]) == ("row 2", "row: '20")
 
 
-def test_too_many_rows_are_refused(
-    tmp_path: Path, memory: Memory, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_too_many_rows(tmp_path: Path, memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("hardwon.fixes.adopt.FIX_HISTORY_ROWS_MAX", 2)
     with pytest.raises(errors.InvalidInputError, match="at most 2"):
         adopt_fix_history(legacy.make(tmp_path / "a.db", [{}, {}, {}]), memory)
@@ -382,8 +380,8 @@ row_of_anything = st.fixed_dictionaries({"id": values}, optional=columns)
 
 @settings(max_examples=examples(160))
 @given(st.lists(row_of_anything, max_size=6))
-def test_rows_of_anything_become_fixes_or_are_named(
-    tmp_path_factory: pytest.TempPathFactory, rows: list[dict[str, Any]]
+def test_any_rows_come_in_or_are_named(
+    tmp_path_factory: pytest.TempPathFactory, rows: list[Any]
 ) -> None:
     folder = tmp_path_factory.mktemp("any")
     source = legacy.make(folder / "a.db", rows, "both", loose=True, extra=["own"])
@@ -678,9 +676,7 @@ def test_a_link_is_followed(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("mode", ["DELETE", "WAL"])
-def test_a_database_that_somebody_writes_to_is_left(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mode: str
-) -> None:
+def test_one_written_to_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mode: str) -> None:
     monkeypatch.setattr(limits, "BUSY_TIMEOUT_MS", 50)
     folder = folder_with(tmp_path)
     path = folder / "ai_memory.db"
@@ -815,7 +811,7 @@ def check_after_kill(folder: Path, rows: int) -> str:
 
 
 @pytest.mark.parametrize("when", ["at any instant", "while the content is exchanged"])
-def test_killed_it_is_the_old_database_or_the_memory(
+def test_killed_it_is_old_or_new(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, when: str
 ) -> None:
     rng = random.Random(7)
@@ -909,9 +905,7 @@ def test_a_database_that_a_group_shared_stays_shared(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("shape", legacy.SHAPES)
-def test_an_older_program_that_meets_the_memory_reads_it_and_is_told_where_to_write(
-    tmp_path: Path, shape: str, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_older_programs_read(tmp_path: Path, shape: str, caplog: pytest.LogCaptureFixture) -> None:
     folder = tmp_path / "AIMemory"
     folder.mkdir()
     path = legacy.make(folder / "ai_memory.db", [{}, {}, {}], shape)

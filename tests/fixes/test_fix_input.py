@@ -87,9 +87,7 @@ READ_AS: list[tuple[dict[str, Any], dict[str, Any], dict[str, Any]]] = [
 
 
 @each(("issue", "reply", "expected"), READ_AS)
-def test_whatever_is_said_has_its_place(
-    issue: dict[str, Any], reply: dict[str, Any], expected: dict[str, Any]
-) -> None:
+def test_whatever_is_said_has_its_place(issue: Any, reply: Any, expected: Any) -> None:
     fix = made({**ISSUE, **issue}, reply)
     assert {name: attrgetter(name)(fix) for name in expected} == expected
     assert recorded_signature(fix) is None

@@ -80,9 +80,7 @@ def test_recording_does_not_wait_and_words_find_it_at_once(place: Places, slow: 
         assert wrong_with(memory) == []
 
 
-def test_closing_waits_for_a_while_and_the_next_use_makes_up_for_the_rest(
-    place: Places, slow: Slow, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_closing_waits_a_while(place: Places, slow: Slow, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("hardwon.memory.embedding.EMBED_CLOSE_WAIT_S", 0.2)
     memory = Memory(place("m"), embedder=slow)
     for number in range(3):
@@ -170,9 +168,7 @@ def test_more_than_can_wait_in_memory(place: Places, monkeypatch: pytest.MonkeyP
         assert memory.stats().records == 96
 
 
-def test_a_text_that_is_refused_keeps_no_other_from_its_vector(
-    place: Places, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_refused_text_hinders_no_other(place: Places, caplog: pytest.LogCaptureFixture) -> None:
     def picky(texts: Sequence[str]) -> list[list[float]]:
         if any("poison" in text for text in texts):
             raise ValueError("I do not like that")

@@ -88,9 +88,7 @@ def test_the_hook_itself_goes_on_without_it(brought: Path) -> None:
     assert (again.returncode, again.stdout) == (0, "")
 
 
-def test_no_link_leads_to_another_memory_of_the_user(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_link_leads_to_another_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     own = tmp_path / "own" / ".hardwon"
     Memory(own).close()
     clone = tmp_path / "clone"
@@ -101,9 +99,7 @@ def test_no_link_leads_to_another_memory_of_the_user(
         Memory()
 
 
-def test_what_is_named_made_or_restored_here_is_used(
-    brought: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_own_ones_are_used(brought: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with Memory(brought / ".hardwon", "theirs") as memory:  # named; nobody trusted it by that
         assert memory.recall("deploy")
         memory.backup(tmp_path / "copy.db")

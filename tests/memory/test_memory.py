@@ -281,9 +281,7 @@ def test_export_replaces_a_file_only_when_it_is_complete(memory: Memory, tmp_pat
     assert [file.name for file in tmp_path.glob("*x.jsonl*")] == ["x.jsonl"]
 
 
-def test_merge_brings_all_there_is_and_tombstones(
-    memory: Memory, tmp_path: Path, place: Places
-) -> None:
+def test_merge_brings_all_and_tombstones(memory: Memory, tmp_path: Path, place: Places) -> None:
     with Memory(place("other")) as other:
         mine = memory.record_fact("Mine.", "observation")
         theirs = other.record_fact("Theirs.", "observation")

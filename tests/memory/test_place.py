@@ -52,9 +52,7 @@ def test_folders_that_are_made_are_on_disk(tmp_path: Path, monkeypatch: pytest.M
     assert {folder.stat().st_ino for folder in made} <= synced
 
 
-def test_a_linked_worktree_has_the_memory_and_the_name_of_its_repository(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_worktree_is_of_its_repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("HARDWON_MEMORY")
     shop = new_repository(tmp_path / "shop")
     side = tmp_path / "elsewhere" / "fix-login"
@@ -122,9 +120,7 @@ def test_a_database_is_shown_without_its_password(url: str, shown: str, tmp_path
         "postgres://u@h:x/",
     ],
 )  # fmt: skip
-def test_what_hides_where_its_password_ends_is_refused_and_not_shown(
-    url: str, tmp_path: Path
-) -> None:
+def test_what_hides_where_its_password_ends_is_refused_unshown(url: str, tmp_path: Path) -> None:
     refused = "location: 'postgres(ql)?://…' is not allowed; .*%40"
     with pytest.raises(InvalidInputError, match=refused):
         find_place(url, tmp_path)
@@ -173,9 +169,7 @@ def test_without_the_package_the_command_is_told() -> None:
     lambda: Memory("brain").export(URL),
     lambda: Memory("brain").backup(URL),
 ])  # fmt: skip
-def test_where_a_file_is_wanted_a_database_is_told_and_none_is_made(
-    wants: Callable[[], object], tmp_path: Path
-) -> None:
+def test_where_a_file_is_wanted_none_is_made(wants: Callable[[], object], tmp_path: Path) -> None:
     told = "postgresql://anna@127.0.0.1:1/brain.* is a database"
     with pytest.raises(PlaceError, match=told) as caught:
         wants()

@@ -184,9 +184,7 @@ def test_bare_repositories(brain: Memory, tmp_path: Path, monkeypatch: pytest.Mo
                 memory.check_stale()
 
 
-def test_git_that_takes_too_long_is_left_alone(
-    brain: Memory, repository: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_git_may_be_slow(brain: Memory, repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (repository / "src/app.py").unlink()
     tool = repository / "bin" / "git"
     write(repository, "bin/git", "#!/bin/sh\necho asked >> ../asked\nexec sleep 30\n")
@@ -198,9 +196,7 @@ def test_git_that_takes_too_long_is_left_alone(
     assert (repository.parent / "asked").read_text().split() == ["asked"]
 
 
-def test_what_hooks_tell_git(
-    brain: Memory, repository: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_hooks_set(brain: Memory, repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     git(repository, "mv", "src/app.py", "src/main.py")
     monkeypatch.setenv("GIT_DIR", "/nowhere")
     monkeypatch.setenv("GIT_INDEX_FILE", "/nowhere/index")
@@ -258,9 +254,7 @@ def of_many_commits(memory: Memory, count: int) -> None:
         memory.add(about_files(readme, lost, content=f"giraffe {number}", commit=f"{number:040x}"))
 
 
-def test_many_commits_cost_little(
-    memory: Memory, repository: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_many_commits(memory: Memory, repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("hardwon.outside.git.GIT_QUESTIONS_WITHIN_S", 600.0)
     of_many_commits(memory, 30)
     asked = counted_git(repository, monkeypatch)
@@ -321,9 +315,7 @@ def _refuse(*_: Any) -> str:
     raise AssertionError("nothing is to be opened")
 
 
-def test_its_own_files_stay_shut(
-    repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_own_files_shut(repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with Memory(repository / "brain.db") as memory:
         os.link(memory.location, repository / "alias.txt")
         (repository / "other.txt").symlink_to(memory.location)
@@ -503,9 +495,7 @@ def test_what_is_archived_while_it_is_stale_stays_so(brain: Memory, repository: 
     assert brain.doctor().ok
 
 
-def test_many_records_in_batches_and_a_bounded_report(
-    memory: Memory, repository: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_many_in_batches(memory: Memory, repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("hardwon.memory.staleness.PAGE_ROWS", 7)
     monkeypatch.setattr(limits, "REPORTED_MAX", 5)
     for about in ("src/app.py", "nothing"):

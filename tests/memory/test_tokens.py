@@ -144,9 +144,7 @@ def test_there_is_a_bound(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> No
         ({"name": "x", "days": True}, "days"),
     ],
 )  # fmt: skip
-def test_what_cannot_be_is_refused(
-    memory: Memory, arguments: dict[str, object], field: str
-) -> None:
+def test_wrong_ones_are_refused(memory: Memory, arguments: dict[str, object], field: str) -> None:
     with pytest.raises(errors.InvalidInputError) as told:
         memory.tokens.create(**arguments)  # type: ignore[arg-type]
     assert told.value.field.endswith(field)

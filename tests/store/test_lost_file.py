@@ -167,9 +167,7 @@ def test_another_memory_that_is_moved_over_it(tmp_path: Path, start: Start, firs
 
 @pytest.mark.parametrize("what", ["the file", "the folder"])
 @pytest.mark.parametrize("holder_is", ["alive", "killed"])
-def test_another_process_makes_a_new_memory_where_one_was_removed(
-    tmp_path: Path, start: Start, what: str, holder_is: str
-) -> None:
+def test_another_makes_a_new_one(tmp_path: Path, start: Start, what: str, holder_is: str) -> None:
     """The log of the one that is gone is kept aside, and never replayed into the new one."""
     write(tmp_path / "x", "Port 1 is open.")
     holder = start(tmp_path / "x")
@@ -245,9 +243,7 @@ def test_the_holder_ends_unaware(tmp_path: Path, start: Start, how: str, acknowl
 
 @pytest.mark.parametrize("how", ["a backup", "a copy"])
 @pytest.mark.parametrize("empties", [False, True])
-def test_others_write_after_a_copy_was_put_back(
-    tmp_path: Path, start: Start, how: str, empties: bool
-) -> None:
+def test_others_write_after_a_copy(tmp_path: Path, start: Start, how: str, empties: bool) -> None:
     """Those who had it open are refused; who comes new is not, though others still have it open."""
     write(tmp_path / "x", "Port 1 is open.")
     copy = back_up(tmp_path, how)

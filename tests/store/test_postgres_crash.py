@@ -199,9 +199,7 @@ AT_TABLES = """forget record_text, forget event, forget tally, verify event, con
 
 
 @pytest.mark.parametrize(("what", "table"), [pair.split() for pair in AT_TABLES.split(",")])
-def test_what_is_cut_off_happened_whole_or_not_at_all(
-    server: Server, url: str, tmp_path: Path, what: str, table: str
-) -> None:
+def test_all_or_nothing(server: Server, url: str, tmp_path: Path, what: str, table: str) -> None:
     ids = filled(url, tmp_path)
     began = threading.Event()
     with Memory(url, PROJECT) as memory, Memory(tmp_path / "other.db", PROJECT) as other:

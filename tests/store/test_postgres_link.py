@@ -231,9 +231,7 @@ def test_those_who_append_write_together_one_who_is_alone_waits(link: Link, data
     ("57014", errors.StorageError, "POSTGRES_STATEMENT_S"), ("22000", errors.StorageError, "run doctor"),
     ("08006", errors.InterruptedWriteError, "do it again"),
 ])  # fmt: skip
-def test_its_errors_become_ours(
-    link: Link, code: str, kind: type[errors.HardwonError], says: str
-) -> None:
+def test_errors_are_ours(link: Link, code: str, kind: type[errors.HardwonError], says: str) -> None:
     with pytest.raises(errors.HardwonError, match=says) as failed, alone(link) as session:
         session.run("INSERT INTO note (id) VALUES (1)")
         session.run(f"DO $$ BEGIN RAISE EXCEPTION 'because' USING ERRCODE = '{code}'; END $$")
@@ -486,9 +484,7 @@ class Interrupted(BaseException):
     """Comes from a clock, between any two steps."""
 
 
-def test_interrupts_at_any_moment_leave_no_lock_behind(
-    database: str, link: Link, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_interrupts_free_locks(database: str, link: Link, monkeypatch: pytest.MonkeyPatch) -> None:
     rounds, interrupted, kept = 150, 0, 0
     session: PostgresSession | None = None
     while_clearing_away: list[object] = []  # there Python can only tell of an interrupt

@@ -167,9 +167,7 @@ def nearest(memory: Memory, vector: Any, limit: int = 10, author: str | None = N
 
 @pytest.mark.engines("sqlite")
 @pytest.mark.parametrize("kept_bytes", [0, 2**26], ids=["read each time", "kept in memory"])
-def test_the_nearest_are_exact_with_a_filter_as_without(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kept_bytes: int
-) -> None:
+def test_nearest_is_exact(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kept_bytes: int) -> None:
     monkeypatch.setattr("hardwon.store.sqlite.engine._VECTORS_KEPT_BYTES", kept_bytes)
     monkeypatch.setattr("hardwon.store.vectors._CHUNK_ROWS", 400)
     vectors = make_unit(np.abs(np.random.default_rng(4).normal(size=(1_500, 32))))

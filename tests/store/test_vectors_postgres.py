@@ -61,8 +61,11 @@ def nearest(store: Store, vector: list[float], limit: int, **filters: str) -> di
     return {one.id: cosine for one, cosine in found}
 
 
+Many = tuple[Memory, dict[str, list[float]]]
+
+
 @pytest.fixture(scope="module")
-def many() -> Iterator[tuple[Memory, dict[str, list[float]]]]:
+def many() -> Iterator[Many]:
     """Some thousand of them, in a database that has its statistics."""
     rng = random.Random(5)
     with memories("postgres", 1) as (memory,):
@@ -74,9 +77,7 @@ def many() -> Iterator[tuple[Memory, dict[str, list[float]]]]:
         yield memory, vectors
 
 
-def test_the_index_is_used_and_finds_the_nearest(
-    many: tuple[Memory, dict[str, list[float]]], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_index_finds_the_nearest(many: Many, monkeypatch: pytest.MonkeyPatch) -> None:
     memory, vectors = many
     rng = random.Random(6)
     plans: list[str] = []
@@ -98,9 +99,7 @@ def test_the_index_is_used_and_finds_the_nearest(
     assert right >= 190, "of 200: the index is not exact, but nearly"
 
 
-def test_a_filter_that_few_pass_gives_as_many(
-    many: tuple[Memory, dict[str, list[float]]],
-) -> None:
+def test_a_filter_that_few_pass_gives_as_many(many: Many) -> None:
     memory, _ = many
     rng = random.Random(7)
     for _ in range(10):

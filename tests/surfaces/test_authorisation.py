@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import httpx
 import pytest
@@ -49,9 +50,7 @@ def asked(client: httpx.Client, operation: Operation) -> httpx.Response:
 
 
 @pytest.mark.parametrize("operation", OPERATIONS.values(), ids=lambda each: each.name)
-def test_every_operation_is_allowed_and_refused_as_declared(
-    operation: Operation, clients: dict[tuple[Scope, str], httpx.Client]
-) -> None:
+def test_every_operation_is_allowed_or_not_as_declared(operation: Operation, clients: Any) -> None:
     for (scope, reach), client in clients.items():
         answer = asked(client, operation)
         reached = reach == "all" if operation.whole else reach != "other"
@@ -66,9 +65,7 @@ def test_every_operation_is_allowed_and_refused_as_declared(
 
 
 @pytest.mark.parametrize("operation", OPERATIONS.values(), ids=lambda each: each.name)
-def test_nobody_without_a_token_gets_anywhere(
-    operation: Operation, strangers: list[httpx.Client]
-) -> None:
+def test_who_has_no_token_is_refused(operation: Operation, strangers: list[httpx.Client]) -> None:
     for client in strangers:
         answer = asked(client, operation)
         assert answer.status_code == 401

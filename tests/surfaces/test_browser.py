@@ -117,9 +117,7 @@ def browsing(reading: Visitor) -> Visitor:
 
 
 @pytest.mark.parametrize("address", ADDRESSES)
-def test_a_page_is_sound_in_the_light_in_the_dark_and_on_a_phone(
-    world: World, browsing: Visitor, address: str
-) -> None:
+def test_a_page_is_sound_dark_and_on_a_phone(world: World, browsing: Visitor, address: str) -> None:
     refused = {"record/none": 404, "search?since=nonsense": 422}.get(address, 200)
     page = browsing.open(world.address(address), refused)
     assert page.locator("h1").count() == 1
@@ -251,9 +249,7 @@ def test_another_site_cannot_send_a_form(world: World) -> None:
     assert find_verdict(world, lesson) == before
 
 
-def test_a_page_that_is_open_shows_what_is_written(
-    world: World, admin: Visitor, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_open_pages_follow(world: World, admin: Visitor, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("hardwon.surfaces.web.site.WEB_POLL_S", 0.2)
     page = admin.open(f"/ui/{PROJECT}/overview?range=7d")
     page.locator("summary").first.click()

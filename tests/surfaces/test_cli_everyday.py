@@ -311,9 +311,7 @@ def test_an_id_is_known_by_its_beginning() -> None:
     assert unknown.endswith("an id that hardwon browse prints, or its beginning")
 
 
-def test_the_memory_outside_of_any_is_told_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_memory_outside_is_told_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("HARDWON_MEMORY")
     said = at_once("recall", "ports").stderr
     assert f"your own, {tmp_path}/user-data/hardwon/memory.db, project default" in said
@@ -378,9 +376,7 @@ def test_a_shell_offers_values() -> None:
     assert completed("hardwon adopt x --kind fix") == ["fix-history"]
 
 
-def test_interrupts_are_told(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_interrupts(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     for so_far, total, told in ((0, 0, ""), (3_000, 20_000, " at 3,000 of 20,000"), (3_000, 0, "")):
         with pytest.raises(KeyboardInterrupt), base.progress("loading", "it stays") as bar:
             if so_far:

@@ -10,15 +10,7 @@ from typing import Any
 import pytest
 
 import legacy_fixes as legacy
-from command_line import (
-    answered,
-    as_http_answers,
-    at_once,
-    healthy,
-    keys_of,
-    keys_told_of,
-    refused,
-)
+from command_line import answered, as_http_answers, at_once, healthy, keys_of, keys_told_of, refused
 from hardwon import Fact, Memory
 from hardwon.training.functions import load_agent_memory, record_episode, save_agent_memory
 

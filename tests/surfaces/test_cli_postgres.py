@@ -40,9 +40,7 @@ def url_of(server: postgres_server.Server, user: str, database: str = "brain") -
     return server.tcp_url_of(database, user, SECRET)
 
 
-def test_a_user_that_makes_roles_and_owns_the_database_sets_it_up_and_uses_it(
-    server: postgres_server.Server, boss: str
-) -> None:
+def test_who_makes_roles_and_owns_it_sets_it_up(server: postgres_server.Server, boss: str) -> None:
     made = answered("postgres", "init", boss, "--project", "shop", "--project", "website")
     assert made["projects"] == ["shop", "website"]
     assert made["location"] == server.tcp_url_of("brain", "boss")

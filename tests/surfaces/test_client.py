@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import socket
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -74,9 +74,7 @@ def _no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
     ],
 )
 @pytest.mark.parametrize("ask", [Client.rebuild, Client.stats])
-def test_what_is_no_answer_is_told_as_such(
-    raw: bytes, expected: type[Exception], ask: Callable[[Client], Any]
-) -> None:
+def test_what_is_no_answer_is_told_as_such(raw: bytes, expected: type[Exception], ask: Any) -> None:
     with server_that_sends(raw) as url, Client(url) as client, pytest.raises(expected):
         ask(client)
 

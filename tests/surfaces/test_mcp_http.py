@@ -19,16 +19,7 @@ from hardwon.surfaces.mcp.btb import BTB_TOOLS
 from hardwon.surfaces.mcp.reading import SCHEME
 from hardwon.surfaces.mcp.tools import TOOLS, USUAL
 from hardwon.trust.access import SCOPES, Caller, Scope, includes
-from mcp_calls import (
-    HELLO,
-    MODES,
-    ask_of_skills,
-    example_of,
-    fill,
-    read_everything,
-    refused,
-    run,
-)
+from mcp_calls import HELLO, MODES, ask_of_skills, example_of, fill, read_everything, refused, run
 from serving import Served, served
 
 PING = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
@@ -76,9 +67,7 @@ def make_call(**params: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("scope", SCOPES)
-def test_each_scope_reaches_the_tools_that_are_declared_for_it(
-    running: Served, record_id: str, scope: Scope
-) -> None:
+def test_each_scope_reaches_its_own_tools(running: Served, record_id: str, scope: Scope) -> None:
     async def work() -> None:
         async with connected(running, running.token(scope), MODES[0]) as client:
             if scope == "govern":

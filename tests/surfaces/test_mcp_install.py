@@ -115,9 +115,7 @@ def test_toml_is_printed_and_never_written(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_no_server_that_cannot_start_is_written(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_server_that_fails_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
     for command in (["mcp", "install", "cursor", "--write"], ["mcp"]):
         problem = refused(*command)

@@ -275,9 +275,7 @@ def test_no_secret_comes_back_in_an_error(brain: Path) -> None:
     run(work)
 
 
-def test_what_nobody_foresaw_is_a_line_for_the_caller_and_the_whole_story_for_the_log(
-    brain: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_what_nobody_foresaw_is_one_line(brain: Path, caplog: pytest.LogCaptureFixture) -> None:
     def broken(_: str) -> Memory:
         raise RuntimeError("secret detail")
 

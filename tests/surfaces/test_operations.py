@@ -257,9 +257,7 @@ def test_who_asks_too_often_waits(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert door.admit(secret).name == "ci"
 
 
-def test_memories_that_nobody_uses_are_closed_when_there_are_many(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_memories_nobody_uses_are_closed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(gate, "MEMORIES_OPEN_MAX", 2)
     opened: dict[str, Memory] = {}
 

@@ -131,9 +131,7 @@ def test_every_operation_answers_its_example(operation: Operation, running: Serv
         ("POST", "/import", {"content": b"{}\n"}, 415, "wrong-media-type"),
     ],
 )  # fmt: skip
-def test_what_is_wrong_is_told(
-    running: Served, client: httpx.Client, case: tuple[Any, ...]
-) -> None:
+def test_a_wrong_one_is_told(running: Served, client: httpx.Client, case: tuple[Any, ...]) -> None:
     method, path, sent, status, name = case
     answer = client.request(method, running.at(path), **sent)
     assert answer.status_code == status, answer.text
@@ -352,9 +350,7 @@ def test_a_second_signal_ends_it_at_once(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("error", [InterruptedWriteError, UnknownOutcomeError])
-def test_a_database_that_is_away_is_waited_for_and_not_named(
-    error: type[HardwonError], caplog: pytest.LogCaptureFixture
-) -> None:
+def test_waits_for_a_database(error: type[HardwonError], caplog: pytest.LogCaptureFixture) -> None:
     said = answer_to(error("db.internal:5432 went away"))
     assert (said.status_code, said.headers["Retry-After"]) == (503, "1")
     assert b"db.internal" not in bytes(said.body)

@@ -99,9 +99,7 @@ def test_every_answer_has_the_headers_and_names_no_software(running: Served) -> 
         assert "server" not in headers
 
 
-def test_revoked_and_expired_tokens_end_at_once(
-    running: Served, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_revoked_and_expired_tokens_end(running: Served, monkeypatch: pytest.MonkeyPatch) -> None:
     made = running.memory.tokens.create("leaver", "admin", days=2)
     with running.client(None, Authorization=f"Bearer {made.secret}") as client:
         assert client.get("/readyz").status_code == 200
@@ -150,9 +148,7 @@ def test_an_import_has_a_bound_of_its_own(running: Served, monkeypatch: pytest.M
     assert not list(Path(running.memory.location).parent.glob(".hardwon-*"))
 
 
-def test_only_so_many_files_are_on_their_way(
-    running: Served, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_only_so_many_files_are_under_way(running: Served, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "STREAMS_AT_ONCE_MAX", 1)
     client = running.client()
     with connected(running) as connection:
@@ -258,9 +254,7 @@ def test_slow_sign_ins_keep_nobody_out(running: Served) -> None:
         assert browser.get("/ui/default/overview").status_code == 200
 
 
-def test_with_too_many_connections_callers_are_told_to_come_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_too_many_connections_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "SERVED_CONNECTIONS_MAX", 5)
     with served(tmp_path) as server:
         client = server.client()
@@ -271,9 +265,7 @@ def test_with_too_many_connections_callers_are_told_to_come_again(
         wait_until(lambda: client.get("/healthz").status_code == 200)
 
 
-def test_who_asks_too_often_is_told_when_to_come_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_who_asks_too_often_is_told_when(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("hardwon.surfaces.gate._REQUESTS_BURST_S", 400.0)  # four at once, then none
     with served(tmp_path, requests_per_s=0.01) as slow:
         client = slow.client()
@@ -347,9 +339,7 @@ def test_without_tokens_everybody_is_anonymous(tmp_path: Path) -> None:
         (("--allow-origin", "a.example"), "an origin such as"),
     ],
 )
-def test_what_would_be_unsafe_is_refused_with_the_remedy(
-    tmp_path: Path, options: tuple[str, ...], said: str
-) -> None:
+def test_unsafe_options_are_refused(tmp_path: Path, options: tuple[str, ...], said: str) -> None:
     done = at_once("--memory", str(tmp_path / "brain"), "serve", "--port", "0", *options)
     assert done.exit_code == 1
     last = done.stderr.strip().splitlines()[-1]
