@@ -148,9 +148,7 @@ _kind("too vague", _set("content", *_VAGUE), "warning")
 _kind("near-copy", _near_copy, "warning")
 
 
-def plant(
-    memories: list[Memory], count: int, seed: int
-) -> tuple[list[Any], set[Planted], set[str]]:
+def plant(memories: list[Memory], count: int, seed: int) -> tuple[list[Any], set[Any], set[str]]:
     """A copy with `count` faults, where they must be found, and which kinds there are."""
     random = Random(seed)
     spoilt: list[Any] = list(memories)

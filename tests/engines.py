@@ -88,12 +88,8 @@ def _empty(url: str) -> None:
         with psycopg.connect(url, autocommit=True, options=timeout) as connection:
             # Most were never written to: their files are empty, which is seen without opening them.
             written = set(connection.execute(_WRITTEN).fetchall())
-            tables = [
-                f'"{schema}".{table}'
-                for schema in schemas_of(connection).values()
-                for table in PROJECT_TABLES
-                if (schema, table) in written
-            ]
+            there = itertools.product(schemas_of(connection).values(), PROJECT_TABLES)
+            tables = [f'"{each[0]}".{each[1]}' for each in there if each in written]
             deletes = "; ".join(f"DELETE FROM {table}" for table in (*tables, "hardwon.token"))
             connection.execute(deletes.encode())
             # Rows that are gone stay in the indexes until then, and whoever writes the same keys
@@ -172,12 +168,9 @@ def everything_in(memory: Memory) -> bytes:
         file = Path(memory.location)
         return b"".join(part.read_bytes() for part in sorted(file.parent.glob(f"{file.name}*")))
     with psycopg.connect(memory.location) as database:
-        rows = [
-            row
-            for schema in schemas_of(database).values()
-            for table in PROJECT_TABLES
-            for row in database.execute(f'SELECT t::text FROM "{schema}".{table} t'.encode())
-        ]
+        tables = itertools.product(schemas_of(database).values(), PROJECT_TABLES)
+        asked = [f'SELECT t::text FROM "{schema}".{table} t' for schema, table in tables]
+        rows = [row for sql in asked for row in database.execute(sql.encode())]
     return "\n".join(text for (text,) in rows).encode()
 
 

@@ -74,9 +74,7 @@ def add(path: Path, rows: Iterable[Mapping[str, Any]], shape: str = "claude") ->
             connection.execute(insert, list(values.values()))
 
 
-def make(
-    path: Path, rows: Iterable[Mapping[str, Any]] = ({},), shape: str = "claude", **options: Any
-) -> Path:
+def make(path: Path, rows: Iterable[Any] = ({},), shape: str = "claude", **options: Any) -> Path:
     create(path, shape, **options)
     add(path, rows, shape)
     os.utime(path, (1_700_000_000, 1_700_000_000))

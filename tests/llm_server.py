@@ -165,9 +165,7 @@ class FakeLlm:
         well = roles == ["system", "user"] and asked.body["model"]
         return None if well else (400, "wrong messages")
 
-    def status(
-        self, code: int, headers: Mapping[str, str] | None = None, body: str | bytes = ""
-    ) -> None:
+    def status(self, code: int, headers: Any = None, body: str | bytes = "") -> None:
         raw = body.encode() if isinstance(body, str) else body
         self.behaviour = lambda handler: handler.send(code, raw, headers or {})
 

@@ -12,6 +12,7 @@ import traceback
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
+from typing import Any
 
 ID_BYTES = 36
 Tell = Callable[[str], None]
@@ -27,7 +28,7 @@ class Child:
     _rest: bytes = b""
 
     @classmethod
-    def start(cls, work: Callable[[Tell], None]) -> Child:
+    def start(cls, work: Callable[..., None], *given: Any) -> Child:
         """Runs `work` in a child; what it tells survives its death: a pipe is the kernel's."""
         reading, writing = os.pipe()
         pid = os.fork()
@@ -35,7 +36,7 @@ class Child:
             code = 1
             try:
                 os.close(reading)
-                work(lambda record_id: _write_all(writing, record_id.encode()))
+                work(*given, lambda record_id: _write_all(writing, record_id.encode()))
                 code = 0
             except BaseException:  # noqa: BLE001  # the child's edge: its parent reads the exit code
                 traceback.print_exc()

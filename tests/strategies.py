@@ -8,18 +8,6 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from hardwon import (
-    Episode,
-    Experience,
-    Fact,
-    Fix,
-    Issue,
-    Metadata,
-    MistakeCard,
-    Source,
-    Step,
-    Trajectory,
-)
 from hardwon.records.fields import from_us
 from hardwon.records.kinds import (
     ROUTES,
@@ -28,8 +16,18 @@ from hardwon.records.kinds import (
     Adopted,
     AnyRecord,
     Entities,
+    Episode,
+    Experience,
+    Fact,
+    Fix,
+    Issue,
+    Metadata,
+    MistakeCard,
     Moment,
     RelatedFile,
+    Source,
+    Step,
+    Trajectory,
     Validation,
 )
 from hardwon.trust.lifecycle import MAY_CLAIM_VERIFIED

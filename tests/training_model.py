@@ -60,12 +60,9 @@ class Model:
         }
         same = [known for known in self.cards if key(known) == key(made)]
         if same:
-            same[0].update(
-                seen_count=same[0]["seen_count"] + 1,
-                last_seen_episode=len(self.told),
-                evidence=made["evidence"] or same[0]["evidence"],
-                lesson=made["lesson"],
-            )
+            known = same[0]
+            known |= {"seen_count": known["seen_count"] + 1, "last_seen_episode": len(self.told)}
+            known |= {"lesson": made["lesson"], "evidence": made["evidence"] or known["evidence"]}
             return
         seen = len(self.told)
         made |= {"seen_count": 1, "first_seen_episode": seen, "last_seen_episode": seen}

@@ -167,10 +167,7 @@ def test_every_module_is_told_in_its_room() -> None:
         told[room.splitlines()[0]] = set(re.findall(r"^\| `(\w+)` \| \S", room, re.MULTILINE))
     assert told.pop("Values") == ROOMS[0]
     packages = {path.parent for path in SOURCE.rglob("__init__.py")} - {SOURCE}
-    there = {
-        str(package.relative_to(SOURCE)): {path.stem for path in package.glob("[!_]*.py")}
-        for package in packages
-    }
-    assert told == there
+    there = {package: {path.stem for path in package.glob("[!_]*.py")} for package in packages}
+    assert told == {str(each.relative_to(SOURCE)): names for each, names in there.items()}
     drawing = page("../architecture.md").partition("```text\n")[2].partition("```")[0]
     assert all(re.search(rf"\b{room}\b", drawing) for layer in ROOMS for room in layer)

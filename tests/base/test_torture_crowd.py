@@ -30,9 +30,8 @@ def test_thousands_of_steps_under_faults() -> None:
     found = crowd.Run()
     for lived in map(live, [plan] * plan.lives, range(plan.lives)):
         found.add(lived)
-        assert not lived.finding, (
-            f"{lived.finding}\nreplay: {crowd.replay_command(plan, lived.number)}"
-        )
+        again = crowd.replay_command(plan, lived.number)
+        assert not lived.finding, f"{lived.finding}\nreplay: {again}"
     print(crowd.report(plan, found, 1.0))
     assert found.steps == STEPS
     # of so many steps a rare one may be missing once in a thousand runs, and never two

@@ -27,15 +27,13 @@ def first_findings_in(workload: type[Workload], first: int = 0, most: int = 60) 
     """What is found in the first workload of a kind in which anything is."""
     turns = (first, *range(most))
     numbers = (WORKLOADS.index(workload) + turn * len(WORKLOADS) for turn in turns)
-    return next(
-        (found for number in numbers if (found := run(SEED, states_of(number, 50)).findings)), []
-    )
+    found = (run(SEED, states_of(number, 50)).findings for number in numbers)
+    return next(filter(None, found), [])
 
 
 def test_nothing_acknowledged_is_lost_in_any_state() -> None:
-    tally = run(
-        SEED, [state for number in range(len(WORKLOADS)) for state in states_of(number, STATES)]
-    )
+    states = [states_of(number, STATES) for number in range(len(WORKLOADS))]
+    tally = run(SEED, [state for some in states for state in some])
     assert tally.findings == []
     assert tally.states == STATES * len(WORKLOADS)
     assert tally.acknowledged > tally.states

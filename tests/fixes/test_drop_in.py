@@ -126,9 +126,8 @@ def test_only_older_modules_are_replaced(tmp_path: Path) -> None:
     result = answered("drop-in", "remove", str(tmp_path))
     assert result == {"restored": [], "removed": ["ai_memory.py"]}
     assert [each.name for each in tmp_path.iterdir() if each.suffix == ".py"] == ["memory.py"]
-    assert "'nobody' is not allowed; allowed: training/memory.py" in refused(
-        "drop-in", "install", str(tmp_path), "--module", "nobody"
-    )
+    said = refused("drop-in", "install", str(tmp_path), "--module", "nobody")
+    assert "'nobody' is not allowed; allowed: training/memory.py" in said
     assert "is not a folder" in refused("drop-in", "install", str(tmp_path / "no"))
 
 
@@ -147,9 +146,8 @@ def test_what_is_kept_aside_is_never_replaced(project: Path) -> None:
 
 def test_the_folder_for_pythonpath_has_the_same(tmp_path: Path) -> None:
     """Where a script's own folder holds none, it is found there."""
-    (tmp_path / "fix.py").write_text(
-        SCRIPTS["fix.py"] + "from ai_memory import AIMemory as same\nassert same is AIMemory"
-    )
+    check = "from ai_memory import AIMemory as same\nassert same is AIMemory"
+    (tmp_path / "fix.py").write_text(SCRIPTS["fix.py"] + check)
     done = run(sys.executable, "-W", "error", "fix.py", cwd=tmp_path)
     assert (done.returncode, done.stdout) == (0, "1\n"), done.stderr
     assert drop_in.write_module("memory.sh") == (ROOT / "drop_in" / "memory.sh").read_bytes()

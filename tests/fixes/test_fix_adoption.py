@@ -483,6 +483,9 @@ def test_the_report_is_bounded() -> None:
     assert "\x1b" not in told
 
 
+ENCRYPTED = random.Random(3).randbytes(20_000)
+
+
 def cut(path: Path, share: float) -> None:
     data = path.read_bytes()
     path.write_bytes(data[: int(len(data) * share)])
@@ -506,11 +509,7 @@ def spoil(path: Path) -> None:
     ("change", "error"),
     [
         (lambda path: path.write_text("no database " * 1_000), errors.ForeignFileError),
-        # as an encrypted one looks
-        (
-            lambda path: path.write_bytes(random.Random(3).randbytes(20_000)),
-            errors.ForeignFileError,
-        ),
+        (lambda path: path.write_bytes(ENCRYPTED), errors.ForeignFileError),
         (lambda path: cut(path, 0.0001), errors.ForeignFileError),
         (lambda path: cut(path, 0.5), errors.DamagedError),
         (lambda path: cut(path, 0.99), errors.DamagedError),

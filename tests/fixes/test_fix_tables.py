@@ -74,9 +74,8 @@ def test_a_fix_is_a_row_at_once(memory: Memory) -> None:
     assert result == (f"TIMEOUT on qwen2.5 [{signature}]", row[4], 1, 0, 0.1)
     result = json.loads(best)
     assert result == {"fix_commands": ["ollama pull qwen2.5:7b"], "analysis": "", "verified": 1}
-    ((model, tests, rate, issues, effective, _, _),) = asked(
-        memory, "SELECT * FROM model_characteristics"
-    )
+    (row,) = asked(memory, "SELECT * FROM model_characteristics")
+    model, tests, rate, issues, effective, _, _ = row
     assert (model, tests, rate) == ("qwen2.5:7b", 1, 1.0)
     assert json.loads(issues) == ["TIMEOUT"]
     assert json.loads(effective) == ["ollama pull qwen2.5:7b"]

@@ -43,13 +43,8 @@ def pattern(name: str, success: int, failure: int) -> tuple[Any, ...]:
 
 
 def learned(**parts: Any) -> FixKnowledge:
-    nothing: dict[str, Any] = {
-        "strategies": {},
-        "failures": {},
-        "tips": {},
-        "issues": {},
-        "patterns": [],
-    }
+    nothing: dict[str, Any] = {name: {} for name in ("strategies", "failures", "tips", "issues")}
+    nothing["patterns"] = []
     return FixKnowledge(**{**nothing, **parts})
 
 
@@ -81,9 +76,8 @@ def test_what_was_learned_has_the_shape_of_a_knowledge_base() -> None:
 
 texts = st.sampled_from(["a", "b", "c", "d"])
 sections = st.dictionaries(texts, st.lists(texts, min_size=1, max_size=4, unique=True), max_size=3)
-knowledge_bases = st.fixed_dictionaries(
-    {}, optional=dict.fromkeys(LISTS, sections) | {"mine": texts}
-)
+parts = dict.fromkeys(LISTS, sections) | {"mine": texts}
+knowledge_bases = st.fixed_dictionaries({}, optional=parts)
 
 
 @given(knowledge_bases, knowledge_bases, knowledge_bases)
@@ -220,9 +214,8 @@ def test_what_people_edit_in_the_file_is_taken_in(world: World) -> None:
     world.learned = learned(failures={"TIMEOUT": [strategy("wait", 4)]})
     again = world.open()
     assert again.knowledge["successful_strategies"]["B"] == ["stays", "by hand"]
-    assert again.knowledge["failure_patterns"] == {
-        "TIMEOUT": ["wait (tried 4 times, never verified to work)"]
-    }
+    failed = {"TIMEOUT": ["wait (tried 4 times, never verified to work)"]}
+    assert again.knowledge["failure_patterns"] == failed
     again.save()
     (record,) = world.records()
     kept = record.data["knowledge_base"]
@@ -275,10 +268,8 @@ def test_a_list_instead_of_lists_is_of_any_issue_type(world: World) -> None:
     lists = {"failure_patterns": ["never wait"], "general_patterns": ["it is the prompt"]}
     world.file.write_text(json.dumps(lists))
     knowledge = world.open().knowledge
-    assert knowledge["failure_patterns"] == {
-        "TIMEOUT": ["wait (tried 3 times, never verified to work)"],
-        "any": ["never wait"],
-    }
+    waited = ["wait (tried 3 times, never verified to work)"]
+    assert knowledge["failure_patterns"] == {"TIMEOUT": waited, "any": ["never wait"]}
     assert knowledge["general_patterns"]["any"] == ["it is the prompt"]
 
 

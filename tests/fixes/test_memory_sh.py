@@ -151,11 +151,8 @@ def on_one_page(*arguments: str) -> list[str]:
 
 def test_patterns_tell_when_issues_come_and_have_the_signatures_of_the_table() -> None:
     monday = datetime(2026, 1, 5, 3, 10, tzinfo=UTC)
-    at, long, other = (
-        monday,
-        {**ISSUE, "test_prompt": "x" * 80},
-        {"model": "m", "issue_type": "ERROR"},
-    )
+    at, long = monday, {**ISSUE, "test_prompt": "x" * 80}
+    other = {"model": "m", "issue_type": "ERROR"}
     with AIMemory("AIMemory", clock=lambda: at) as history:
         for week in range(12):
             at = monday + timedelta(days=7 * week)

@@ -41,10 +41,8 @@ def test_names_are_added(memory: Memory) -> None:
 def test_a_fact_that_does_not_stand_alone_is_kept_and_says_so(memory: Memory) -> None:
     kept = memory.record_fact("It fails since the upgrade, which came recently.", "observation")
     assert kept.content == "It fails since the upgrade, which came recently."
-    assert kept.findings == [
-        'pronoun "It": name what it stands for',
-        'relative date "recently": say the date',
-    ]
+    found = ['pronoun "It": name what it stands for', 'relative date "recently": say the date']
+    assert kept.findings == found
     assert memory.get(kept.id) == kept
 
 
@@ -81,10 +79,8 @@ def test_json_keeps_what_a_fact_was_and_lacks(record: Fact) -> None:
 
 
 SAID = "The staging server drops idle clients."
-SAYS_THE_SAME = [
-    (SAID, "the staging   server drops idle clients"),
-    ("The user\u2019s token leaks.", "The user's token leaks"),
-]
+SAYS_THE_SAME = [(SAID, "the staging   server drops idle clients")]
+SAYS_THE_SAME += [("The user\u2019s token leaks.", "The user's token leaks")]
 
 SAYS_SOMETHING_ELSE = [
     (SAID, "The staging server does not drop idle clients."),
@@ -170,14 +166,9 @@ def test_one_event_tells_a_day_of_one_author(place: Places, clock: Clock) -> Non
 
 def test_what_brings_something_new_is_kept(memory: Memory, tmp_path: Path) -> None:
     (tmp_path / "a.py").write_text("1")
-    first = memory.record_fact(
-        SAID, "observation", tags=["net"], related_files=[tmp_path / "a.py"], failure_hash="f"
-    )
-    same: dict[str, Any] = {
-        "tags": ["net"],
-        "related_files": [tmp_path / "a.py"],
-        "failure_hash": "f",
-    }
+    same: dict[str, Any] = {"tags": ["net"], "related_files": [tmp_path / "a.py"]}
+    same["failure_hash"] = "f"
+    first = memory.record_fact(SAID, "observation", **same)
     assert memory.record_fact(SAID, "observation", **same).id == first.id
     assert memory.record_fact(SAID, "observation").id == first.id
     tagged = memory.record_fact(SAID, "observation", tags=["net", "ops"])
@@ -242,16 +233,13 @@ def test_a_forgotten_fact_can_be_said_anew(memory: Memory) -> None:
 
 
 def test_two_processes_do_not_both_add_it(memory: Memory) -> None:
-    def say(tell: Callable[[str], None], author: str) -> None:
+    def say(author: str, tell: Callable[[str], None]) -> None:
         with Memory(memory.location) as own:
             for number in range(20):
                 text = f"Worker {number} drops idle clients at night."
                 tell(own.record_fact(text, "observation", author=author).id)
 
-    children = [
-        Child.start(lambda tell, name=name: say(tell, name))  # type: ignore[misc]
-        for name in ("ann", "ben", "eva")
-    ]
+    children = [Child.start(say, name) for name in ("ann", "ben", "eva")]
     for child in children:
         child.wait()
     assert memory.stats().records == 20

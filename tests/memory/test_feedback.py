@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -66,9 +65,7 @@ class Bench:
 
 
 @pytest.fixture
-def bench(
-    tmp_path: Path, clock: Clock, place: Callable[[str], str], monkeypatch: pytest.MonkeyPatch
-) -> Bench:
+def bench(tmp_path: Path, clock: Clock, place: Any, monkeypatch: pytest.MonkeyPatch) -> Bench:
     monkeypatch.chdir(tmp_path)
     return Bench(tmp_path, clock, place("brain"))
 

@@ -34,12 +34,10 @@ def test_the_five_ways_of_recording_come_back_as_they_were_said(memory: Memory) 
     found = memory.record_fact(text, "observation", 0.8, {"libraries": ["redis"]})
     step = {"action": "ls", "observation": "ok", "reward": 0.1}
     trajectory = memory.record_trajectory("fix login", [step], 1.0)
-    episode = memory.record_episode(
-        "triage", 0.4, 7, "escalated early", ["escalated"], ["read the log"], [{"lesson": "wait"}]
-    )
-    fix = memory.record_fix(
-        {"model": "qwen2.5:7b", "issue_type": "TIMEOUT"}, True, False, "slow", ["sleep 1"], 4.5
-    )
+    told = (["escalated"], ["read the log"], [{"lesson": "wait"}])
+    episode = memory.record_episode("triage", 0.4, 7, "escalated early", *told)
+    issue = {"model": "qwen2.5:7b", "issue_type": "TIMEOUT"}
+    fix = memory.record_fix(issue, True, False, "slow", ["sleep 1"], 4.5)
     for record in (experience, found, trajectory, episode, fix):
         assert memory.get(record.id) == record
         assert record.metadata.project_id == "default"
@@ -65,13 +63,11 @@ def test_the_envelope_keywords(memory: Memory, tmp_path: Path) -> None:
     assert (there, gone) == ("e9b8b06bc415ad5b3f3cc56b53533ad84fa0e927", "")
     assert (metadata.context.git_commit, metadata.context.git_branch) == ("f" * 40, "dev")
     assert (metadata.tags, metadata.validation.failure_hash) == (["b", "a"], "abc")
-    with pytest.raises(
-        errors.InvalidInputError, match="colour: 'red' .*the keywords author, source"
-    ):
+    said = "colour: 'red' .*the keywords author, source"
+    with pytest.raises(errors.InvalidInputError, match=said):
         memory.record_fact("x", "error", colour="red")  # type: ignore[call-arg]
-    with pytest.raises(
-        errors.InvalidInputError, match="metadata: .*keys that no record has already"
-    ):
+    said = "metadata: .*keys that no record has already"
+    with pytest.raises(errors.InvalidInputError, match=said):
         memory.remember("x", "learning", insight_type="fact", metadata={})
     with pytest.raises(errors.InvalidInputError, match="related_files: .*regular files"):
         memory.record_fact("x", "error", related_files=[tmp_path])
@@ -308,11 +304,8 @@ def test_doctor_finds_what_does_not_agree_and_rebuild_mends_it(memory: Memory) -
     record = memory.remember("find me", "success", "conversation", **keys)
     bad = f"BAD derived: 1 records are not, for example {record.id}: run rebuild"
     memory.verify(record.id, "compiler")
-    changed = (
-        "outcome = 'failure'",
-        "status = 'published'",
-        "status = 'hypothesis', validation = NULL",
-    )
+    lowered = "status = 'hypothesis', validation = NULL"
+    changed = ("outcome = 'failure'", "status = 'published'", lowered)
     for damage in (
         *(f"UPDATE record SET {change}" for change in changed),
         *(f"DELETE FROM record_{name}" for name in ("tag", "file", "text")),
@@ -407,10 +400,8 @@ def test_a_size_bound_and_a_warning(place: Places, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr("hardwon.store.sqlite.engine._WRITES_BETWEEN_SIZE_CHECKS", 2)
     kept: list[str] = []
     with Memory(place("brain")) as memory:
-        with (
-            pytest.warns(errors.NearlyFullWarning, match="of at most 400000 bytes"),
-            pytest.raises(HardwonError, match="no room"),
-        ):
+        full = pytest.raises(HardwonError, match="no room")
+        with pytest.warns(errors.NearlyFullWarning, match="of at most 400000 bytes"), full:
             texts = (f"number {number} " + "x" * 900 for number in range(1000))
             kept.extend(memory.record_fact(text, "error").id for text in texts)
         assert len(kept) > 50

@@ -227,10 +227,8 @@ def test_git_fetches_nothing(brain: Memory, repository: Path) -> None:
     for old in (repository / ".git/objects").glob("??/*"):
         if git(repository, "cat-file", "-t", old.parent.name + old.name) == "blob":
             old.unlink()
-    for setting in (
-        "core.repositoryFormatVersion=1 extensions.partialClone=origin "
-        "remote.origin.promisor=true protocol.ext.allow=always"
-    ).split():
+    partial = "core.repositoryFormatVersion=1 extensions.partialClone=origin"
+    for setting in f"{partial} remote.origin.promisor=true protocol.ext.allow=always".split():
         git(repository, "config", *setting.split("="))
     git(repository, "config", "remote.origin.url", f"ext::touch {ran}")
     assert hit_of(brain).stale

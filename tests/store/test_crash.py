@@ -39,10 +39,8 @@ def test_nothing_acknowledged_is_lost_when_writers_are_killed(tmp_path: Path) ->
     location = tmp_path / "brain"
     total, killed = 0, 0
     while killed < KILLS:
-        children = [
-            Child.start(lambda tell, number=number: write_forever(location, number, tell))  # type: ignore[misc]
-            for number in (rng.randrange(2**32) for _ in range(WRITERS))
-        ]
+        numbers = [rng.randrange(2**32) for _ in range(WRITERS)]
+        children = [Child.start(write_forever, location, number) for number in numbers]
         if killed % (4 * WRITERS):  # one round in four is killed whatever it has done by then
             children[0].hear()
         time.sleep(rng.uniform(0.0, 0.08))
@@ -53,9 +51,8 @@ def test_nothing_acknowledged_is_lost_when_writers_are_killed(tmp_path: Path) ->
         with Memory(location) as memory:
             for child in children:
                 for record_id in child.acknowledged:
-                    assert memory.get(record_id) is not None, (
-                        f"seed {seed}: {record_id} was acknowledged and is lost"
-                    )
+                    lost = f"seed {seed}: {record_id} was acknowledged and is lost"
+                    assert memory.get(record_id) is not None, lost
             if killed % 100 < WRITERS:
                 diagnosis = memory.doctor()
                 assert diagnosis.ok, f"seed {seed}: {diagnosis}"
@@ -63,16 +60,15 @@ def test_nothing_acknowledged_is_lost_when_writers_are_killed(tmp_path: Path) ->
         assert memory.doctor().ok
         assert memory.stats().records >= total
     print(f"{killed} kills, {total} acknowledged records, none lost")
-    assert total >= KILLS / WRITERS / 2, (
-        "the writers were killed before they wrote: the test shows nothing"
-    )
+    # else the writers were killed before they wrote, and the test shows nothing
+    assert total >= KILLS / WRITERS / 2
 
 
 def test_killed_while_it_is_created(tmp_path: Path) -> None:
     rng = random.Random(5)
     for turn in range(40):
         location = tmp_path / f"brain{turn}"
-        child = Child.start(lambda tell, place=location: write_forever(place, 1, tell))  # type: ignore[misc]
+        child = Child.start(write_forever, location, 1)
         time.sleep(rng.uniform(0.0, 0.012))
         child.kill()
         with Memory(location) as memory:

@@ -118,9 +118,8 @@ def test_flips_in_a_large_file_are_seen(tmp_path: Path, monkeypatch: pytest.Monk
                         assert memory.get(record_id) in (record, None)
                     except errors.DamagedError:
                         noticed += 1
-                assert (
-                    not memory.doctor().ok or [r.id for r in memory.browse()] == list(truth)[::-1]
-                )
+                found = [record.id for record in memory.browse()]
+                assert not memory.doctor().ok or found == list(truth)[::-1]
         except errors.StorageError:
             noticed += 1
     assert noticed > 60

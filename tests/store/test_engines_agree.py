@@ -49,9 +49,8 @@ def test_globs_agree(ask_postgres: psycopg.Connection[Any], glob: str, tried: li
     with closing(apsw.Connection(":memory:")) as connection:
         matches = f"value {SQLITE.glob_operator} ?2"
         sql = f"SELECT value FROM json_each(?1) WHERE {matches} ORDER BY key"
-        in_file = [
-            path for (path,) in connection.execute(sql, (json.dumps(tried), SQLITE.glob(glob)))
-        ]
+        found = connection.execute(sql, (json.dumps(tried), SQLITE.glob(glob)))
+        in_file = [path for (path,) in found]
     matches = f"path {POSTGRES.glob_operator} %s"
     sql = f"SELECT path FROM unnest(%s::text[]) WITH ORDINALITY AS u (path, place) WHERE {matches} ORDER BY place"
     asked = ask_postgres.execute(sql.encode(), (tried, POSTGRES.glob(glob)))
@@ -60,30 +59,23 @@ def test_globs_agree(ask_postgres: psycopg.Connection[Any], glob: str, tried: li
 
 @contextmanager
 def one_of_each() -> Iterator[tuple[Memory, Memory]]:
-    with (
-        memories("sqlite", 1, clock=lambda: at(10**7)) as (one,),
-        memories("postgres", 1, clock=lambda: at(10**7)) as (other,),
-    ):
+    late: Any = {"clock": lambda: at(10**7)}
+    with memories("sqlite", 1, **late) as (one,), memories("postgres", 1, **late) as (other,):
         yield one, other
 
 
 def both(one: Store, other: Store, ask: str, *asked: Any, **how: Any) -> Any:
     """What both answer, after it turned out to be the same."""
-    answer, again = (
-        getattr(one, ask)("default", *asked, **how),
-        getattr(other, ask)("default", *asked, **how),
-    )
+    answer = getattr(one, ask)("default", *asked, **how)
+    again = getattr(other, ask)("default", *asked, **how)
     assert again == answer, (ask, asked, how)
     return answer
 
 
-kept = st.lists(
-    st.one_of(kept_records, recurring), min_size=1, max_size=10, unique_by=lambda record: record.id
-)
-changes = st.lists(
-    st.tuples(st.integers(0, 9), st.sampled_from(["archive", "verify", "forget", "distrust"])),
-    max_size=4,
-)
+each = st.one_of(kept_records, recurring)
+kept = st.lists(each, min_size=1, max_size=10, unique_by=lambda record: record.id)
+ways = st.sampled_from(["archive", "verify", "forget", "distrust"])
+changes = st.lists(st.tuples(st.integers(0, 9), ways), max_size=4)
 
 
 def change(memory: Memory, record: AnyRecord, how: str) -> None:
@@ -111,10 +103,8 @@ def filters_for(draw: st.DrawFn, log: list[AnyRecord]) -> Filters:
     issue = getattr(record, "issue", None)
     own |= {"model": issue and issue.model, "issue_type": issue and issue.issue_type}
     own |= {"author": record.metadata.source.author, "status": draw(st.sampled_from(STATUSES))}
-    own |= {
-        "since": record.metadata.context.timestamp,
-        "until": draw(st.sampled_from(log)).metadata.context.timestamp,
-    }
+    own["since"] = record.metadata.context.timestamp
+    own["until"] = draw(st.sampled_from(log)).metadata.context.timestamp
     own |= {"tag": next(iter(record.metadata.tags), None), "any_standing": draw(st.booleans())}
     files = record.metadata.context.related_files
     own |= {"path": glob_of(files[0].path, draw(st.integers(0, 20))) if files else None}
@@ -126,9 +116,7 @@ def filters_for(draw: st.DrawFn, log: list[AnyRecord]) -> Filters:
 
 @settings(max_examples=examples(12))
 @given(kept, changes, st.data())
-def test_whatever_is_asked(
-    log: list[AnyRecord], changed: list[tuple[int, str]], data: st.DataObject
-) -> None:
+def test_whatever_is_asked(log: list[AnyRecord], changed: list[Any], data: st.DataObject) -> None:
     with one_of_each() as (one, other):
         for memory in (one, other):
             memory.add_many([record for record in log if record.kind != "adopted"])
@@ -167,10 +155,8 @@ def same_figures(stores: tuple[Store, Store]) -> None:
         span = counts.first_us // DAY_US, counts.last_us // DAY_US + 1
         for by in ("kind", "author", "task_id"):
             both(*stores, "activity", *span, by)
-    routes = [
-        sorted(store.routes("default", ["error_type", "task_type", "größe"]), key=repr)
-        for store in stores
-    ]
+    names = ["error_type", "task_type", "größe"]
+    routes = [sorted(store.routes("default", names), key=repr) for store in stores]
     assert routes[1] == routes[0]
     both(*stores, "rolled_back")
     both(*stores, "vouched_items")

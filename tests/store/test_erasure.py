@@ -29,9 +29,8 @@ def test_forgotten_text_is_gone_from_every_file(tmp_path: Path) -> None:
         for number in range(400):
             mark = f"Mark{rng.getrandbits(64):016x}"
             filler = "filler words here " * rng.choice([0, 5, 60, 400])
-            record = memory.remember(
-                f"{mark} {filler}", "success", "conversation", tags=[mark], mine=mark, author=mark
-            )
+            said: Any = {"tags": [mark], "mine": mark, "author": mark}
+            record = memory.remember(f"{mark} {filler}", "success", "conversation", **said)
             marks[record.id] = mark
             if number % 5 == 0:
                 memory.archive(record.id, f"because of {mark}")

@@ -83,9 +83,8 @@ SCRIPTS = {
 
 
 def run(folder: Path, script: str) -> subprocess.CompletedProcess[str]:
-    return run_alone(
-        folder, "import os, sys\nfrom hardwon import Memory\n" + textwrap.dedent(script)
-    )
+    begin = "import os, sys\nfrom hardwon import Memory\n"
+    return run_alone(folder, begin + textwrap.dedent(script))
 
 
 def run_alone(folder: Path, lines: str) -> subprocess.CompletedProcess[str]:

@@ -103,10 +103,7 @@ def test_nothing_is_lost_or_twice_after_kills(server: Server, url: str, tmp_path
     rng = random.Random(seed)
     print(f"seed {seed}")
     stop = tmp_path / "stop"
-    children = [
-        Child.start(lambda tell, writer=writer: write_until_told(url, writer, stop, tell))  # type: ignore[misc]
-        for writer in range(WRITERS)
-    ]
+    children = [Child.start(write_until_told, url, writer, stop) for writer in range(WRITERS)]
     told = 0
     for turn in range(KILLS):
         before, deadline = told, time.monotonic() + 120

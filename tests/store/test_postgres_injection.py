@@ -6,7 +6,7 @@ import secrets
 import unicodedata
 from collections.abc import Callable, Sequence
 from datetime import timedelta
-from functools import cache
+from functools import cache, partial
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -42,9 +42,8 @@ HOSTILE = (
     "x::regclass; COPY (SELECT 1) TO PROGRAM 'id'", "\u02bc \uff07 \u2018;\u2019 \U0001f600",
     "more\n'; than\r\none \u2028 \ufeff line", "NULL", "01a1e1cd-b04f-7ed9-8375-04e00f244b83' --",
 )  # fmt: skip
-QUIET = tuple(
-    text for text in HOSTILE if text.isprintable() and unicodedata.is_normalized("NFKC", text)
-)
+PRINTABLE = filter(str.isprintable, HOSTILE)
+QUIET = tuple(text for text in PRINTABLE if unicodedata.is_normalized("NFKC", text))
 """Those that may be a name, and are kept as they are."""
 
 
@@ -115,14 +114,12 @@ def answers(memory: Memory) -> dict[Any, Any]:
         for name in Filters.model_fields:
             values = [f"{text}={text}", f"{text[:64]}={text}"] if name == "key" else [text]
             for value in values:
-                asked = {name: value}
-                given["page", name, value] = refusal_or(
-                    lambda asked=asked: ids(memory.care.page(50, **asked).records)
-                )
+                asked: Any = {name: value}
+                page = partial(memory.care.page, 50, **asked)
+                given["page", name, value] = refusal_or(lambda page=page: ids(page().records))
+                recall = partial(memory.recall, "drop", 3, **asked)
                 given["recall", name, value] = refusal_or(
-                    lambda asked=asked: ids(
-                        [hit.record for hit in memory.recall("drop", 3, **asked)]
-                    )
+                    lambda recall=recall: ids([hit.record for hit in recall()])
                 )
         for name, ask in ASKED.items():
             given[name, text] = refusal_or(lambda ask=ask, text=text: ask(memory, text))
@@ -158,11 +155,8 @@ def of_no_project(record: AnyRecord) -> str:
 
 def shape(url: str) -> list[Any]:
     """Everything that a statement could have changed but rows."""
-    asked = (
-        *SET_UP,
-        "SELECT * FROM hardwon.project ORDER BY 1",
-        "SELECT version FROM hardwon.migrated",
-    )
+    asked = [*SET_UP, "SELECT * FROM hardwon.project ORDER BY 1"]
+    asked.append("SELECT version FROM hardwon.migrated")
     with psycopg.connect(url) as connection:
         return [connection.execute(sql.encode()).fetchall() for sql in asked]
 

@@ -332,10 +332,9 @@ def test_statistics_and_names_of_another_project_are_not_shown(place: Place, who
         assert {schema for schema, _ in shown} & {place.schemas[B], "hardwon"} <= {"hardwon"}
         assert SECRET not in repr(shown)
         # A condition that tells what it sees is not asked about rows of others.
-        connection.execute(
-            "CREATE FUNCTION pg_temp.tell(text) RETURNS boolean LANGUAGE plpgsql COST 0.0001 AS "
-            "$$ BEGIN RAISE NOTICE 'saw %', $1; RETURN true; END $$"
-        )
+        tells = "$$ BEGIN RAISE NOTICE 'saw %', $1; RETURN true; END $$"
+        made = f"RETURNS boolean LANGUAGE plpgsql COST 0.0001 AS {tells}"
+        connection.execute(f"CREATE FUNCTION pg_temp.tell(text) {made}".encode())
         heard: list[str] = []
         connection.add_notice_handler(lambda notice: heard.append(str(notice.message_primary)))
         connection.execute("SELECT 1 FROM hardwon.reachable WHERE pg_temp.tell(name)")

@@ -152,10 +152,7 @@ def test_no_message_tells_the_password(impatient: None, guarded_server: Server) 
         server.tcp_url_of("postgres", "ann", ENCODED + "x"),
         server.tcp_url_of("postgres", "bob", ENCODED),
         server.tcp_url_of("elsewhere", "ann", ENCODED),
-        *(
-            f"{right}?{option}"
-            for option in ("sslmode=require", "sslmode=nonsense", "service=nobody")
-        ),
+        *(f"{right}?{said}" for said in ("sslmode=require", "sslmode=nonsense", "service=nobody")),
     ]
     kinds = dict.fromkeys(away, errors.UnreachableError) | dict.fromkeys(wrong, errors.PlaceError)
     for url, kind in kinds.items():

@@ -43,9 +43,7 @@ def issue(rng: random.Random) -> dict[str, str]:
     return {"model": model, "issue_type": issue_type, "description": "it stopped"}
 
 
-def one_write(
-    memory: Memory, rng: random.Random, known: list[str], shared: list[str]
-) -> str | None:
+def write(memory: Memory, rng: random.Random, known: list[str], shared: list[str]) -> str | None:
     """Something that many others do too, about the same things; its record, where it makes one."""
     author = rng.choice(["ann", "bob", "eve"])
     text = rng.choice(TEXTS)
@@ -116,16 +114,13 @@ def test_many_processes_learn_at_once(place: str, writer: str) -> None:
         location = writer if number % 2 else place
         with Memory(location, "default", consolidate_every=50) as memory:
             for _ in range(WRITES):
-                made = one_write(memory, rng, known, shared)
+                made = write(memory, rng, known, shared)
                 if made:
                     known.append(made)
                     tell(made)
 
     started = time.monotonic()
-    children = [
-        Child.start(lambda tell, number=number: work(number, tell))  # type: ignore[misc]
-        for number in range(PROCESSES)
-    ]
+    children = [Child.start(work, number) for number in range(PROCESSES)]
     codes = [child.wait() for child in children]
     assert codes == [0] * PROCESSES, f"seed {seed}: a process met an error (printed above)"
     took = time.monotonic() - started

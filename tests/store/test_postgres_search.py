@@ -35,9 +35,8 @@ def unequal() -> Iterator[str]:
 
 def entries_read(url: str) -> int:
     """From the primary key of the texts, by all who have left."""
-    sql = (
-        "SELECT sum(idx_tup_read) FROM pg_stat_all_indexes WHERE indexrelname = 'record_text_pkey'"
-    )
+    read = "SELECT sum(idx_tup_read) FROM pg_stat_all_indexes"
+    sql = f"{read} WHERE indexrelname = 'record_text_pkey'"
     with psycopg.connect(url) as connection:
         return int((connection.execute(sql.encode()).fetchone() or (0,))[0])
 
@@ -82,9 +81,8 @@ def test_a_small_search_goes_by_the_index(unseen: str, monkeypatch: pytest.Monke
     """In both kinds of plan: for these values, and (from a sixth call on) for any."""
     schema = f"-c search_path={read_schema(unseen, 'default')}"
     for looked_at in (False, True):
-        with psycopg.connect(
-            unseen, autocommit=True, options=schema, cursor_factory=psycopg.RawCursor
-        ) as connection:
+        how: Any = {"options": schema, "cursor_factory": psycopg.RawCursor}
+        with psycopg.connect(unseen, autocommit=True, **how) as connection:
             if looked_at:
                 connection.execute("VACUUM ANALYZE")
             for sql, values in searches(unseen, monkeypatch):

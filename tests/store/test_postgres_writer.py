@@ -68,9 +68,8 @@ def refused_rows(connection: psycopg.Connection[Any], name: str, *rows: Json) ->
 
 
 def of(author: str, **validation: Any) -> Metadata:
-    return Metadata(
-        project_id=PROJECT, source=Source(author=author), validation=Validation(**validation)
-    )
+    stands = Validation(**validation)
+    return Metadata(project_id=PROJECT, source=Source(author=author), validation=stands)
 
 
 def a_fact(author: str = "mallory", **validation: Any) -> Fact:

@@ -35,9 +35,8 @@ def test_the_log_stays_when_another_library_closes_the_file(tmp_path: Path) -> N
                 assert other.execute("SELECT count(*) FROM record").fetchone() is not None
         late = memory.record_fact("Port 81 is open.", "observation")
         assert Path(memory.location + "-wal").exists()
-        seen = (
-            "import hardwon, sys; print(hardwon.Memory(sys.argv[1]).get(sys.argv[2]) is not None)"
-        )
+        found = "hardwon.Memory(sys.argv[1]).get(sys.argv[2]) is not None"
+        seen = f"import hardwon, sys; print({found})"
         command = [sys.executable, "-c", seen, str(tmp_path), late.id]
         assert subprocess.check_output(command) == b"True\n"
     with Memory(tmp_path) as memory:

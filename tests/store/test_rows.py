@@ -13,9 +13,8 @@ from hardwon import Fact, Memory
 from hardwon.store import base
 
 ISSUE = {"model": "m", "issue_type": "TIMEOUT", "description": "slow"}
-STEPS = [
-    {"action": f"make part{n}", "observation": "Error: no rule", "ok": False} for n in range(60)
-]
+FAILED = {"observation": "Error: no rule", "ok": False}
+STEPS = [{"action": f"make part{n}", **FAILED} for n in range(60)]
 RECORDING: dict[str, Callable[[Memory], Any]] = {
     "remember": lambda memory: memory.remember("a note", "success", "conversation"),
     "a fact": lambda memory: memory.record_fact("Port 80 is open.", "observation"),

@@ -38,12 +38,10 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
 def row(content: str = "A fact.", seconds: int = 0, project: str = "p", **names: list[str]) -> Row:
     files = [{"path": path} for path in names.get("files", [])]
     moment = Moment.model_validate({"timestamp": at(seconds), "related_files": files})
-    metadata = Metadata(
-        project_id=project, context=moment, tags=names.get("tags", []), source=Source(author="ann")
-    )
-    return build_row(
-        Fact(id=new_id(at(seconds)), content=content, fact_type="error", metadata=metadata)
-    )
+    said: Any = {"tags": names.get("tags", []), "source": Source(author="ann")}
+    metadata = Metadata(project_id=project, context=moment, **said)
+    own: Any = {"id": new_id(at(seconds)), "content": content, "fact_type": "error"}
+    return build_row(Fact(metadata=metadata, **own))
 
 
 def event(record_id: str, kind: EventKind, seconds: int = 1) -> Event:
@@ -81,9 +79,8 @@ class TestStore:
         assert all(finding.ok for finding in store.check("p") if finding.check != "durability")
 
     def test_append_and_read(self, store: Store) -> None:
-        rows = keep(
-            store, *(row(f"Fact {n}.", n, tags=["b", "a"], files=["x.py"]) for n in range(5))
-        )
+        made = [row(f"Fact {n}.", n, tags=["b", "a"], files=["x.py"]) for n in range(5)]
+        rows = keep(store, *made)
         assert rows_in(store, "p") == rows
         assert [stored.id for stored, _ in store.stream("p")] == ids(rows)
         kept = store.get("p", rows[2].id)
@@ -371,9 +368,8 @@ class TestKnowledge:
 
     def test_decisions_of_a_task_come_with_those_of_the_project(self, store: Store) -> None:
         metadata = Metadata(project_id="p")
-        said = [
-            {"text": text, "task_id": task} for text, task in (("a", "t"), ("b", "u"), ("c", None))
-        ]
+        told = (("a", "t"), ("b", "u"), ("c", None))
+        said = [{"text": text, "task_id": task} for text, task in told]
         rules = [Decision(action="rule", metadata=metadata, **one) for one in said]
         made = keep(store, *map(build_row, rules))
         found = store.decisions("p", ACTIONS, "t", 10)

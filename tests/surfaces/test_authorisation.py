@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import product
 from typing import Any
 
 import httpx
@@ -29,11 +30,8 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 
 @pytest.fixture(scope="module")
 def clients(running: Served) -> dict[tuple[Scope, str], httpx.Client]:
-    return {
-        (scope, reach): running.client(scope, projects)
-        for scope in SCOPES
-        for reach, projects in REACHES.items()
-    }
+    both = product(SCOPES, REACHES)
+    return {(scope, reach): running.client(scope, REACHES[reach]) for scope, reach in both}
 
 
 @pytest.fixture(scope="module")

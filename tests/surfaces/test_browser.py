@@ -262,10 +262,9 @@ def test_open_pages_follow(world: World, admin: Visitor, monkeypatch: pytest.Mon
 def colours_of(page: Page) -> tuple[str, str]:
     """Of the page's ground, and of a line that is drawn on it."""
     style = "(path, name) => getComputedStyle(document.querySelector(path))[name]"
-    return tuple(
-        str(page.evaluate(f"([path, name]) => ({style})(path, name)", each))
-        for each in (["body", "backgroundColor"], ["polyline", "stroke"])
-    )  # type: ignore[return-value]
+    read, line = f"([path, name]) => ({style})(path, name)", ["polyline", "stroke"]
+    body = page.evaluate(read, ["body", "backgroundColor"])
+    return str(body), str(page.evaluate(read, line))
 
 
 def test_the_dark_switch_is_kept(admin: Visitor, request: pytest.FixtureRequest) -> None:

@@ -222,9 +222,8 @@ def test_the_examples_of_the_help_work() -> None:
     ran = []
     with Memory("brain") as memory:
         texts = [f"Port {number} is open." for number in range(80, 84)]
-        first, verified, older, newer = (
-            memory.record_fact(text, "observation").id for text in texts
-        )
+        kept = [memory.record_fact(text, "observation").id for text in texts]
+        first, verified, older, newer = kept
         ids = dict.fromkeys(COMMANDS, first) | {"undo": memory.rollback("somebody").id}
         ids |= {"care publish": verified, "care supersede": older}
         memory.verify(verified, "compiler")
@@ -242,9 +241,8 @@ def test_the_examples_of_the_help_work() -> None:
         file = Path(name) if name == "traces.jsonl" else Path.home() / name
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text("{}\n")
-    AIMemory("AIMemory").record_fix_attempt(
-        {"model": "m", "issue_type": "TIMEOUT"}, {"analysis": "wait"}, True, True, 1.0
-    )
+    issue = {"model": "m", "issue_type": "TIMEOUT"}
+    AIMemory("AIMemory").record_fix_attempt(issue, {"analysis": "wait"}, True, True, 1.0)
     database = postgres_server.fresh_database()
     postgres_server.server().run(f"CREATE ROLE {USER_IN_EXAMPLES} LOGIN")
     # it ends when it is told to: tests/surfaces/test_rest.py does

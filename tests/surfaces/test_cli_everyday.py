@@ -142,11 +142,9 @@ JSON_OF_KIND: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
 @pytest.mark.parametrize("layout", ["lines", "list", "file"])
 def test_many_from_json_are_kept_in_one_transaction(kind: str, layout: str) -> None:
     objects = JSON_OF_KIND[kind]
-    text = {
-        "lines": "\n".join(map(json.dumps, objects)) + "\n\n",
-        "list": json.dumps(objects),
-        "file": "\ufeff" + "\n".join(map(json.dumps, objects)),
-    }[layout]
+    lines = "\n".join(map(json.dumps, objects))
+    texts = {"lines": f"{lines}\n\n", "list": json.dumps(objects), "file": f"\ufeff{lines}"}
+    text = texts[layout]
     Path("given.jsonl").write_text(text)
     source = ["given.jsonl"] if layout == "file" else ["-"]
     source = ["--from-json", *source] if kind == "fact" else source

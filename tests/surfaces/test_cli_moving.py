@@ -212,9 +212,8 @@ def test_vectors_are_made_by_the_model_in_the_package() -> None:
     found = answered("care", "reembed", "--embedder", "wordllama")
     assert (found["made"], found["dimension"]) == (2, 256)
     assert keys_of(found) == keys_told_of("care reembed")
-    assert at_once("care", "reembed", "--embedder", "wordllama").stdout.startswith(
-        "0 vectors made by wordllama-256-"
-    )
+    made = at_once("care", "reembed", "--embedder", "wordllama").stdout
+    assert made.startswith("0 vectors made by wordllama-256-")
 
 
 def test_a_missing_package_is_told_with_the_command(monkeypatch: pytest.MonkeyPatch) -> None:

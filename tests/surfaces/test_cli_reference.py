@@ -16,11 +16,8 @@ from command_line import BUILT, COMMANDS, EXAMPLES, OPERATION_OF, PAGE, section_
 from hardwon.surfaces.cli.main import app
 
 ROOT_COMMAND: Any = typer.main.get_command(app)
-PRINTS_JSON = [
-    name
-    for name, command in BUILT.items()
-    if any("--json" in param.opts for param in command.params)
-]
+OPTIONS = {name: [param.opts for param in command.params] for name, command in BUILT.items()}
+PRINTS_JSON = [name for name in BUILT if any("--json" in opts for opts in OPTIONS[name])]
 
 
 @each("name", COMMANDS)
@@ -63,9 +60,8 @@ def test_options_before_the_command_are_told() -> None:
 
 
 def test_there_are_few_enough_words_to_keep_in_mind() -> None:
-    listed = {
-        name: ROOT_COMMAND.get_command(None, name) for name in ROOT_COMMAND.list_commands(None)
-    }
+    names = ROOT_COMMAND.list_commands(None)
+    listed = {name: ROOT_COMMAND.get_command(None, name) for name in names}
     groups = {name for name, command in listed.items() if hasattr(command, "commands")}
     words = "record tree care hooks mcp skills tokens postgres fix-history drop-in"
     assert groups == set(words.split())

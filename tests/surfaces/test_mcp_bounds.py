@@ -108,10 +108,8 @@ def test_names_that_authors_gave_themselves_stay_within_the_fence(tmp_path: Path
     with Memory(tmp_path / "brain") as memory:
         memory.remember("it works", "success", "conversation", author=named)
         ask = Ask(Gate(lambda _: memory, None), Caller("reader", "read"), "default")
-        for said in (
-            make_answer(TOOLS["stats"], memory.stats())[1],
-            write_prompt(ask, "memory_review", {}),
-        ):
+        told = make_answer(TOOLS["stats"], memory.stats())[1]
+        for said in (told, write_prompt(ask, "memory_review", {})):
             opened, _, rest = said[said.index("<hardwon-memory ") :].partition("\n")
             assert "do as I say" in rest.partition(opened.replace("<", "</"))[0]
             assert "do as I say" not in said.partition("<hardwon-memory ")[0]

@@ -159,15 +159,13 @@ def test_the_names_of_btb_ask_the_same_memory(brain: Path) -> None:
             assert answers["btb_reflect"]["by_outcome"] == by_outcome
             area = "tool=code_interpreter/error_type=runtime"
             assert answers["btb_reflect"]["failure_hotspots"] == [[area, 5]]
-            assert answers["btb_derive"] == {
-                "schema": {"outcome": {"failure": {"tool": {"web_search": None}}}}
-            }
+            derived = {"outcome": {"failure": {"tool": {"web_search": None}}}}
+            assert answers["btb_derive"] == {"schema": derived}
             mine: Any = {"content": "x", "outcome": "learning"}
             mine["metadata"] = {"insight_type": "fact", "ticket": 7}
             once: Any = {IDEMPOTENCY_KEY: "a ticket"}
-            kept, again = [
-                await client.call_tool("btb_remember", mine, meta=once) for _ in range(2)
-            ]
+            kept = await client.call_tool("btb_remember", mine, meta=once)
+            again = await client.call_tool("btb_remember", mine, meta=once)
             assert not kept.is_error
             assert kept.structured_content == again.structured_content
 
@@ -176,11 +174,8 @@ def test_the_names_of_btb_ask_the_same_memory(brain: Path) -> None:
                 return [each["content"] for each in found["memories"]]
 
             assert await recalled(metadata={"ticket": 7}) == ["x"]
-            for pattern in (
-                "agent_brain/outcome=success/**/*.json",
-                "/srv/brain/outcome=success/*/*.json",
-                "**/tool=conversation/*",
-            ):
+            patterns = "agent_brain/outcome=success/**/*.json /srv/brain/outcome=success/*/*.json"
+            for pattern in (*patterns.split(), "**/tool=conversation/*"):
                 assert await recalled(pattern=pattern) == ["the parser works"], pattern
             assert await recalled(tool="web_search") == []
             assert "no '..'" in await refused(client, "btb_recall", {"pattern": "outcome=*/../x"})
@@ -203,10 +198,8 @@ def test_the_btb_tools_take_what_that_server_s_took(brain: Path) -> None:
             assert len((await ask(client, "btb_hotspots", top_n=1))["hotspots"]) == 1
             derived = (await ask(client, "btb_derive", directory="brain/outcome=success"))["schema"]
             assert derived == {"outcome": {"success": {"tool": {"conversation": None}}}}
-            assert set((await ask(client, "btb_derive"))["schema"]["outcome"]) == {
-                "failure",
-                "success",
-            }
+            outcomes = (await ask(client, "btb_derive"))["schema"]["outcome"]
+            assert set(outcomes) == {"failure", "success"}
             assert "  web_search" in (await ask(client, "btb_schema", format="text"))["schema"]
             packet = json.dumps({"outcome": "failure", "tool": "unknown"})
             path = (await ask(client, "btb_transmit", packet=packet))["path"]

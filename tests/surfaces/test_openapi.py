@@ -21,15 +21,11 @@ from test_rest import seed
 EXAMPLES = int(os.environ.get("HARDWON_SCHEMATHESIS", "400" if TORTURE else "3"))
 COVERAGE = TORTURE or "HARDWON_SCHEMATHESIS" in os.environ
 """Whether the values at every bound are tried: bodies of megabytes, some minutes."""
-LEFT_OUT = {
-    "positive_data_acceptance": "records have rules across their fields, which a JSON Schema does "
-    "not tell"
-}
+RULES = "records have rules across their fields, which a JSON Schema does not tell"
+LEFT_OUT = {"positive_data_acceptance": RULES}
 
-LEFT_OUT_OF_STREAMS = {
-    "negative_data_rejection": "a stream has no schema to break, and of some wrong parameters "
-    "nothing is left in an address"
-}
+STREAMS = "no schema to break, and of some wrong parameters nothing is left in an address"
+LEFT_OUT_OF_STREAMS = {"negative_data_rejection": STREAMS}
 
 
 @pytest.fixture(scope="module")
@@ -95,21 +91,16 @@ def test_every_answer_is_as_the_document_says(running: Served, token: str) -> No
 
 def test_everything_that_is_referred_to_is_there_and_is_needed() -> None:
     components = document()["components"]
-    there = {
-        f"#/components/{sort}/{name}"
-        for sort in ("schemas", "responses")
-        for name in components[sort]
-    }
+    sorts = ("schemas", "responses")
+    there = {f"#/components/{sort}/{name}" for sort in sorts for name in components[sort]}
     assert set(re.findall(r'"\$ref": "([^"]+)"', json.dumps(document()))) == there
 
 
 def test_what_is_written_by_hand_has_the_bounds_that_hold() -> None:
     parameters = document()["paths"]["/api/v1/projects/{project}/facts"]["post"]["parameters"]
     longest = {parameter["name"]: parameter["schema"]["maxLength"] for parameter in parameters}
-    assert longest == {
-        "project": limits.NAME_CHARS_MAX,
-        IDEMPOTENCY_KEY: limits.IDEMPOTENCY_KEY_CHARS_MAX,
-    }
+    key_max = limits.IDEMPOTENCY_KEY_CHARS_MAX
+    assert longest == {"project": limits.NAME_CHARS_MAX, IDEMPOTENCY_KEY: key_max}
 
 
 def test_every_example_is_as_its_schema_says() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
+import re
 import time
 from operator import attrgetter
 from pathlib import Path
@@ -28,12 +29,8 @@ ALL = list(OPERATIONS.values())
 NAMES = list(OPERATIONS)
 GROUPS = {name for name, found in vars(Memory).items() if isinstance(found, Noun)}
 FLAT = {name for name in dir(Memory) if not name.startswith("_")} - GROUPS
-PUBLIC = FLAT | {
-    f"{group}.{name}"
-    for group in GROUPS
-    for name in dir(getattr(Memory, group))
-    if not name.startswith("_")
-}
+GROUPED = ((group, name) for group in GROUPS for name in dir(getattr(Memory, group)))
+PUBLIC = FLAT | {f"{group}.{name}" for group, name in GROUPED if not name.startswith("_")}
 
 NOT_SENT = {"self", "author", "by", "progress", "count_tokens"}
 """Keywords of `Memory` that do not go over a wire: the token says who asks."""
@@ -80,9 +77,7 @@ def test_an_operation_is_described_with_examples(operation: Operation) -> None:
     for name in schema.get("required", ()):
         assert schema["properties"][name].get("examples"), f"{operation.name}.{name} has no example"
     assert operation.scope in SCOPES
-    assert set(operation.in_path) == {
-        part[1:-1] for part in operation.path.split("/") if part.startswith("{")
-    }
+    assert set(operation.in_path) == set(re.findall(r"\{(.+?)\}", operation.path))
 
 
 def test_no_two_operations_share_an_address_or_a_name() -> None:
@@ -127,9 +122,8 @@ def test_the_client_has_the_methods_of_a_memory(tmp_path: Path) -> None:
         for name in sorted(PUBLIC - NOT_OF_A_CLIENT):
             found, original = (attrgetter(name)(each) for each in (client, memory))
             if callable(original):
-                ours, theirs = (
-                    list(inspect.signature(one).parameters) for one in (found, original)
-                )
+                both = (found, original)
+                ours, theirs = (list(inspect.signature(one).parameters) for one in both)
                 assert ours == theirs, name
                 assert found.__doc__, name
         for name in NOT_OF_A_CLIENT:

@@ -282,10 +282,8 @@ def test_ending_under_load_loses_nothing_that_was_acknowledged(tmp_path: Path) -
     acknowledged: list[str] = []
 
     def write(writer: int) -> None:
-        headers, address = (
-            {"Authorization": f"Bearer {secret}"},
-            f"/api/v1/projects/{PROJECT}/records",
-        )
+        headers = {"Authorization": f"Bearer {secret}"}
+        address = f"/api/v1/projects/{PROJECT}/records"
         with httpx.Client(base_url=server.url, headers=headers, timeout=100) as client:
             for number in range(10_000):
                 fact = {"kind": "fact", "fact_type": "observation"}

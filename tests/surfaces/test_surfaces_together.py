@@ -114,12 +114,9 @@ def test_eight_writers_lose_nothing_while_the_server_is_killed(
         acknowledged += said.splitlines()
     code, said = server.end()
     assert code == 0, said
-    wanted = Counter(
-        f"{how}{number} {each}"
-        for how, count in (("rest", 3), ("mcp", 3), ("library", 2))
-        for number in range(count)
-        for each in range(EACH)
-    )
+    writers = {"rest": 3, "mcp": 3, "library": 2}.items()
+    names = [f"{how}{number}" for how, count in writers for number in range(count)]
+    wanted = Counter(f"{name} {each}" for name in names for each in range(EACH))
     assert Counter(acknowledged) == wanted
     with Memory(brain) as memory:
         assert Counter(record.content for record in memory.browse(kind="experience")) == wanted  # type: ignore[union-attr]

@@ -29,10 +29,8 @@ def reader(tmp_path: Path) -> Iterator[Browser]:
 
 def chart(page: str, name: str) -> str:
     """The part of the page that is this chart."""
-    begin, end = (
-        rf'<div class="chart[^>]* data-chart="{name}"',
-        '<details|<p class="quiet"|</section',
-    )
+    begin = rf'<div class="chart[^>]* data-chart="{name}"'
+    end = '<details|<p class="quiet"|</section'
     found = re.search(rf"{begin}.*?(?={end})", page, flags=re.DOTALL)
     assert found, f"there is no chart {name}"
     return found[0]

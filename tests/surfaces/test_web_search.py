@@ -122,15 +122,13 @@ def test_a_record_stands_beside_the_list_that_it_was_found_in(running: Served) -
 
 def test_the_range_holds_unless_a_time_is_given(served_anew: Served) -> None:
     old = datetime.now(UTC) - timedelta(days=20)
-    with Memory(
-        Path(served_anew.memory.location), PROJECT, checkout=False, clock=lambda: old
-    ) as then:
+    place = Path(served_anew.memory.location)
+    with Memory(place, PROJECT, checkout=False, clock=lambda: old) as then:
         then.remember("long ago", "failure", tool="unknown")
     assert "long ago" not in page(served_anew, "search?range=7d")
     assert "Look at all time" in page(served_anew, "search?range=7d&q=ago")
-    assert "long ago" in page(
-        served_anew, f"search?range=7d&since={old:%Y-%m-%d}&until={old:%Y-%m-%d}"
-    )
+    then_alone = f"since={old:%Y-%m-%d}&until={old:%Y-%m-%d}"
+    assert "long ago" in page(served_anew, f"search?range=7d&{then_alone}")
     assert "long <mark>ago</mark>" in page(served_anew, "search?range=30d&q=ago")
 
 
@@ -220,10 +218,8 @@ def test_its_json_is_a_file(running: Served) -> None:
 
 def test_status_credits_links_and_life(served_anew: Served) -> None:
     memory = served_anew.memory
-    old, new = (
-        memory.remember(text, "failure", tool="unknown")
-        for text in ("it is broken", "it is still broken")
-    )
+    texts = ("it is broken", "it is still broken")
+    old, new = (memory.remember(text, "failure", tool="unknown") for text in texts)
     memory.credit([old.id], True, by="ci")
     memory.verify(old.id, "human_approval", verification_id="review 12")
     memory.supersede(old.id, new.id, "the newer one tells more", by="maria")
