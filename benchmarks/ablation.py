@@ -102,6 +102,7 @@ STAYS: Final = {
     "runs/account ": "names in other forms, files, and no thoughts: tests/tell/test_context.py",
     "runs/lasting _SCRATCH": "what a run wrote to find something out did not last: tests/runs",
     "runs/read _NAME": "a check that a run wrote itself proves nothing: tests/runs",
+    "runs/steps _CODE": "answers in tags: 0.966 of games solved, not 0.956, in a replay of code",
     "runs/steps ": "calls of tools, queries and code: tests/runs",
 }
 
