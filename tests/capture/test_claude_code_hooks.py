@@ -8,6 +8,7 @@ import stat
 import subprocess
 from collections.abc import Callable
 from contextlib import closing
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -485,3 +486,22 @@ def test_whatever_the_settings_hold_comes_back(
     assert json.dumps(left) == json.dumps(held)  # in the same order
     file.parent.mkdir(exist_ok=True)
     file.unlink(missing_ok=True)
+
+
+def test_status_tells_when_a_hook_ran_and_what_it_said(project: Path, memory: Opens) -> None:
+    at_once("hooks", "install", "claude-code")
+    with memory() as opened:
+        opened.remember("always use uv, never pip")
+    for command in ("ls", "pip install requests"):
+        at_once_to(before(project, command))
+    (state,) = (
+        hook
+        for hook in json.loads(at_once("hooks", "status", "claude-code", "--json").stdout)["hooks"]
+        if hook["name"] == "PreToolUse" and hook["state"] == "installed"
+    )
+    assert (state["runs"], state["spoke"], state["error"]) == (2, 1, "")
+    assert "always use uv" in state["said"]
+    assert state["last_run"] <= datetime.now(UTC).isoformat()
+    text = at_once("hooks", "status", "claude-code").stdout
+    assert "2 runs this week, 1 of them said something; last: Rule here" in text
+    assert "not run here yet: SessionStart" in text

@@ -10,17 +10,28 @@ from __future__ import annotations
 import json
 import os
 import re
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final, Literal
 
 from hardwon import limits
 from hardwon.capture import run as attempts
+from hardwon.capture.hook_log import HookRun, note_run
 from hardwon.capture.pause import find_pause
 from hardwon.capture.process import OutputExcerpt
-from hardwon.capture.protocols import Agent, HookEvent, Reply, may_say, read_event, write_reply
+from hardwon.capture.protocols import (
+    Agent,
+    HookEvent,
+    Reply,
+    may_say,
+    read_event,
+    read_name,
+    write_reply,
+)
 from hardwon.capture.sessions import TAG, AgentSession, edit_step, end_idle_sessions, open_session
 from hardwon.capture.speaking import STOP_AFTER, count_repeats, keep_rule, speak_after, speak_before
 from hardwon.errors import BusyError
@@ -86,7 +97,7 @@ def respond(
     event = read_event(agent, data) if len(data) <= limits.AGENT_HOOK_INPUT_BYTES_MAX else None
     if event is None:
         return "", ""
-    complaint = ""
+    complaint, began = "", time.perf_counter()
     try:
         reply = answer(event, agent, options, manner)
     except Exception as error:  # noqa: BLE001  # who works does not wait for a memory, nor for what is wrong with it
@@ -94,6 +105,15 @@ def respond(
         # who writes just now does not for long
         reply = None if isinstance(error, BusyError) else _notice(event, agent, complaint)
     output = write_reply(agent, data, reply) if reply else {}
+    lines = reply.say.strip().splitlines() if reply else []
+    told_line = next((line[2:] for line in lines if line.startswith("- ")), "".join(lines[:1]))
+    ms = round((time.perf_counter() - began) * 1_000, 1)
+    at = datetime.now(UTC).isoformat(timespec="seconds")
+    note_run(
+        agent,
+        event.folder or str(current_folder()),
+        HookRun(read_name(data), at, ms, told_line, complaint),
+    )
     return json.dumps(output) + "\n" if output else "", f"{complaint}\n" if complaint else ""
 
 

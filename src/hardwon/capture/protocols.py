@@ -72,13 +72,18 @@ def read_event(agent: Agent, data: bytes) -> HookEvent | None:
     return read_hook(_as_claude(message) if agent == "cursor" else message)
 
 
+def read_name(data: bytes) -> str:
+    """What the agent calls an event; "" where it gives no name."""
+    message = read_json(data)
+    return _text(message, "hook_event_name") if isinstance(message, dict) else ""
+
+
 def write_reply(agent: Agent, message: bytes, reply: Reply) -> Json:
     """The reply in the agent's words; empty where it takes none at this event."""
     if agent == "other":
         own = {"say": reply.say, "decision": reply.decision, "notice": reply.notice}
         return {name: value for name, value in own.items() if value}
-    event = read_json(message)
-    name = _text(event, "hook_event_name") if isinstance(event, dict) else ""
+    name = read_name(message)
     if agent == "cursor":
         if reply.decision:
             return {"permission": reply.decision, "agent_message": reply.say}

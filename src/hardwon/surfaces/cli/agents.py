@@ -11,6 +11,7 @@ import os
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
+from datetime import datetime
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, TypeVar
@@ -20,6 +21,7 @@ import typer
 from hardwon import limits
 from hardwon.capture import git_hooks
 from hardwon.capture.agent_settings import LAYOUTS, AgentSettings, Scope
+from hardwon.capture.hook_log import HookRun, HookSummary, sum_up_runs
 from hardwon.capture.pause import pause_hooks, resume_hooks
 from hardwon.capture.protocols import AGENTS
 from hardwon.errors import PlaceError
@@ -351,7 +353,9 @@ def hooks_status(
     JSON: `hooks`, a list of `name`, `path`, `state` (`installed`, `absent`, or `other`:
     somebody else's); of git `chained` (an earlier hook is kept beside it), `edited` (somebody changed
     ours: it is left alone until that is undone); of an agent, where `name` is the event, `command`
-    (what is called) and `found` (whether that is there).
+    (what is called), `found` (whether that is there), `last_run` and `last_ms` (null: never, here), and
+    of the last seven days `runs`, `spoke` (in how many of them) and `said` (last); `error`, where the
+    last one failed.
 
     \b
     Examples:
@@ -460,16 +464,48 @@ def show_hooks(of_git: Sequence[git_hooks.Hook], files: Iterable[AgentSettings])
         lines.append(f"{one.name}: {_STATES[one.state]}{edited} ({one.path}{chained})")
     for settings in files:
         events: dict[str, list[str]] = {"installed": [], "absent": []}
-        for event in settings.status():
+        hooks_here = settings.status()
+        ran = sum_up_runs(settings.agent, settings.root, [hook.event for hook in hooks_here])
+        lines_of_runs, never = [], []
+        for event in hooks_here:
             state = "installed" if event.command else "absent"
             events[state].append(event.event)
             about = {"name": event.event, "path": str(event.path), "state": state}
-            listed.append({**about, "command": event.command, "found": event.is_there})
+            calls = {"command": event.command, "found": event.is_there}
+            runs = ran[event.event]
+            listed.append({**about, **calls, **_show_runs(runs)})
+            if event.command and runs.last:
+                lines_of_runs.append(f"  {event.event}: {_say_runs(runs, runs.last)}")
+            elif event.command:
+                never.append(event.event)
             if event.command and not event.is_there:
                 missing.append(f"what it calls cannot be found: {event.command}")
         states = [f"{', '.join(names)} {_STATES[name]}" for name, names in events.items() if names]
-        lines.append(f"{settings.path}: {'; '.join(states)}")
+        if never:
+            lines_of_runs.append(f"  not run here yet: {', '.join(never)}")
+        lines += [f"{settings.path}: {'; '.join(states)}", *lines_of_runs]
     cli.show({"hooks": listed}, "\n".join(lines), complaints=list(dict.fromkeys(missing)))
+
+
+def _show_runs(runs: HookSummary) -> dict[str, Any]:
+    """For programs, how a hook ran lately."""
+    last = runs.last
+    week = {"runs": runs.runs, "spoke": runs.spoke, "said": runs.line}
+    return {
+        "last_run": last and last.at,
+        "last_ms": last and last.ms,
+        "error": last.error if last else "",
+        **week,
+    }
+
+
+def _say_runs(runs: HookSummary, last: HookRun) -> str:
+    """For people, how a hook ran lately."""
+    when = datetime.fromisoformat(last.at)
+    failed = f"; it failed: {last.error}" if last.error else ""
+    words = f"; last: {runs.line}" if runs.line else ""
+    week = f"{say_count(runs.runs, 'run')} this week, {runs.spoke} of them said something{words}"
+    return f"last ran {when:%Y-%m-%d %H:%M}, in {last.ms:.0f} ms{failed}; {week}"
 
 
 def note_others(settings: AgentSettings, note: str) -> None:
