@@ -17,6 +17,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from cases import TORTURE, examples
+from checkouts import new_repository
 from clocks import Clock
 from hardwon import Memory
 
@@ -181,3 +182,14 @@ def _own_user_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "user-config"))
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("HARDWON_BACKGROUND", "0")  # nor does it leave a process behind
+    ours = "HARDWON_MEMORY HARDWON_PROJECT HARDWON_AUTHOR HARDWON_RUN"
+    for name in f"{ours} GROQ_API_KEY API_BASE_URL LLM_MODEL".split():
+        monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture
+def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A real one of git, which the test is in."""
+    root = new_repository(tmp_path / "repo")
+    monkeypatch.chdir(root)
+    return root

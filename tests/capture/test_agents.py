@@ -50,7 +50,6 @@ def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     runtime = tempfile.mkdtemp(prefix="hw-", dir="/tmp")  # a short path
     monkeypatch.setenv("XDG_RUNTIME_DIR", runtime)
     monkeypatch.delenv("HARDWON_BACKGROUND")
-    monkeypatch.delenv("HARDWON_MEMORY", raising=False)
     folder = new_repository(tmp_path / "shop")
     (folder / "Makefile").write_text(MAKEFILE)
     git(folder, "add", "-A")

@@ -40,8 +40,6 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = new_repository(tmp_path / "shop")
     (folder / ".hardwon").mkdir()
     monkeypatch.chdir(folder)
-    for name in ("HARDWON_MEMORY", "HARDWON_PROJECT", "HARDWON_RUN"):
-        monkeypatch.delenv(name, raising=False)
     return folder
 
 

@@ -58,8 +58,6 @@ def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = new_repository(tmp_path / "shop")
     (folder / "web").mkdir()
     monkeypatch.chdir(folder)
-    for name in ("HARDWON_MEMORY", "HARDWON_RUN"):
-        monkeypatch.delenv(name, raising=False)
     Memory(folder / ".hardwon", "shop").close()
     return folder
 

@@ -50,8 +50,6 @@ pytestmark = pytest.mark.filterwarnings(
 def _in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HARDWON_MEMORY", "brain")
-    for name in ("HARDWON_PROJECT", attempts.RUNNING):
-        monkeypatch.delenv(name, raising=False)
 
 
 def run(*command: str, options: Any = (), **how: Any) -> subprocess.CompletedProcess[bytes]:

@@ -33,7 +33,6 @@ SESSIONS = 1_000 if TORTURE else 80
 def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = new_repository(tmp_path / "shop")
     monkeypatch.chdir(folder)
-    monkeypatch.delenv("HARDWON_MEMORY", raising=False)
     Memory(folder / ".hardwon", "shop").close()
     return folder
 

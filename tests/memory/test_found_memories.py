@@ -50,7 +50,6 @@ def brought(
         shutil.copytree(theirs[0], here, ignore=shutil.ignore_patterns(".git"))
         git(here, "init", "--quiet")
     monkeypatch.chdir(here)
-    monkeypatch.delenv("HARDWON_MEMORY", raising=False)
     return here
 
 

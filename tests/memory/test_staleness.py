@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from checkouts import body, commit, git, new_repository, write
+from checkouts import body, commit, git, write
 from hardwon import Fact, Memory, Metadata, limits
 from hardwon.errors import InvalidInputError
 from hardwon.outside import files
@@ -38,13 +38,6 @@ def _nothing_remembered() -> None:
     remembered = (looking._since, looking._listings, looking._tired_until_s)
     for known in (*remembered, looking.HASHES._known):
         known.clear()
-
-
-@pytest.fixture
-def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    root = new_repository(tmp_path / "repo")
-    monkeypatch.chdir(root)
-    return root
 
 
 @pytest.fixture

@@ -47,12 +47,6 @@ USAGE = {
 }
 
 
-@pytest.fixture(autouse=True)
-def _no_model(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("GROQ_API_KEY", "API_BASE_URL", "LLM_MODEL"):
-        monkeypatch.delenv(name, raising=False)
-
-
 def agree(memory: dict[str, Any], model: Any, context: Any, summary: Any) -> None:
     assert untimed(memory) == untimed(model)
     assert list(memory) == list(model), "the keys are in the same order"

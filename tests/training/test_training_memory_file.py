@@ -55,12 +55,6 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "outputs" / "agent_memory.json"
 
 
-@pytest.fixture(autouse=True)
-def _no_model(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("GROQ_API_KEY", "API_BASE_URL", "LLM_MODEL"):
-        monkeypatch.delenv(name, raising=False)
-
-
 def episode(name: str, score: float = 0.25) -> dict[str, Any]:
     """One that leaves a trace in every part of the memory."""
     card = {"mistake_type": "low_score_episode", "lesson": "Look first.", "evidence": name}

@@ -30,8 +30,6 @@ HIGH = [f"[HIGH SCORE 0.90] run {number}" for number in range(20)]
 
 @pytest.fixture
 def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeLlm]:
-    monkeypatch.delenv("GROQ_API_KEY", raising=False)
-    monkeypatch.delenv("LLM_MODEL", raising=False)
     with FakeLlm(key=KEY) as running:
         monkeypatch.setenv("API_BASE_URL", running.url)
         running.reply(json.dumps({"rules": RULES}))

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cases import each
-from checkouts import body, commit, git, new_repository, write
+from checkouts import body, commit, git, write
 from hardwon import Episode, Experience, Fact, Memory, MistakeCard, limits
 from hardwon.errors import ConflictError, InvalidInputError
 from hardwon.outside import git as looking
@@ -28,13 +28,6 @@ def sha1(path: Path) -> str:
 
 def files_of(record: Experience | Fact | Episode) -> list[str]:
     return [file.path for file in record.metadata.context.related_files]
-
-
-@pytest.fixture
-def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    root = new_repository(tmp_path / "repo")
-    monkeypatch.chdir(root)
-    return root
 
 
 @pytest.fixture
