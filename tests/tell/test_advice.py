@@ -257,7 +257,7 @@ def test_advice_and_solutions_tell_the_same_lessons(memory: Memory) -> None:
         advice = memory.advise("make deploy", task=task, error=TRACEBACK, steps=[failed])
         assert advice.worked_instead == tuple(lesson.action for lesson in known)
         assert set(advice.worked_instead) == {"set ID=1", "make clean", "make init"}
-    assert "(helped " in advice.message
+    assert "[helped " in advice.message
 
 
 def test_what_helped_at_the_same_task_comes_first(memory: Memory) -> None:

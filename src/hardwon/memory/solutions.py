@@ -11,6 +11,7 @@ from typing import Final
 from hardwon.lessons.attempts import Attempt, find_own_place
 from hardwon.lessons.keys import key_of_task
 from hardwon.lessons.lesson import Lesson
+from hardwon.lessons.teaching import make_way_id
 from hardwon.memory.lessons import ALIKE_FROM, LessonFinder, Times, share_passing, without_wrong
 from hardwon.records.fields import from_us
 from hardwon.records.kinds import Step
@@ -71,7 +72,7 @@ class SolutionFinder(LessonFinder):
         if len(lessons) < _FEW:
             other = [(row, met) for row, met in at_task if met.family != failure.family]
             lessons += self._keep_tied(self._weigh_like(other), other, situation)
-            lessons += _find_ways(rows)
+            lessons += self._heed_verdicts(_find_ways(rows))
         if len(lessons) < _FEW and is_attempt(situation):
             lessons += self._find_near(situation)
         in_vain = [lesson for lesson in nearest if lesson not in lessons]
@@ -165,7 +166,7 @@ class SolutionFinder(LessonFinder):
 
     def find_ways(self, task: str) -> list[Lesson]:
         """What lasted of the newest runs that solved this very task; nothing where none did."""
-        return _find_ways(self._read_task(task))
+        return without_wrong(self._heed_verdicts(_find_ways(self._read_task(task))))
 
     def find_change(
         self, failures: Sequence[Attempt], action: str, steps: Sequence[Step]
@@ -195,6 +196,7 @@ def _find_ways(rows: Iterable[TeachingRow]) -> list[Lesson]:
         if teaching.outcome == "solved" and teaching.lasting:
             action = "\n".join(teaching.lasting[-_WAY_STEPS_MAX:])
             last = from_us(row.at_us)
-            lesson = Lesson("", "way", teaching.task, action, 0, 0, 1.0, last, (row.record_id,))
+            way_id = make_way_id(teaching.task, teaching.lasting)
+            lesson = Lesson(way_id, "way", teaching.task, action, 0, 0, 1.0, last, (row.record_id,))
             ways.setdefault(same_action(action), lesson)
     return list(ways.values())

@@ -15,6 +15,7 @@ from hardwon.lessons.lesson import Lesson
 from hardwon.lessons.odds import Chances
 from hardwon.records.fields import Tabular
 from hardwon.records.kinds import REPR_CHARS_MAX
+from hardwon.tell.lines import make_mark
 from hardwon.text.clean import clean_action, clean_line
 
 Verdict = Literal["ok", "caution", "blocked", "unknown"]
@@ -218,8 +219,9 @@ def _say_ok(p_success: float, p_solved: float, moment: Moment) -> str:
 
 
 def _say_instead(lesson: Lesson) -> str:
-    counts = f" (helped {lesson.helped} of {lesson.tried})" if lesson.tried else ""
-    return f"{quote(lesson.action)}{counts}"
+    """What helped, how often, and the lesson's short id."""
+    counts = f"helped {lesson.helped} of {lesson.tried}" if lesson.tried else ""
+    return f"{quote(lesson.action)} {make_mark(counts, lesson_id=lesson.id)}".rstrip()
 
 
 def quote(text: str, chars_max: int = limits.LESSON_CHARS_MAX) -> str:

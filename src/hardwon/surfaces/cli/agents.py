@@ -378,7 +378,8 @@ def hooks_status(
             if into:
                 raise
             cli.complain(str(error))
-    show_hooks(of_git, [find_settings(str(into), local, user)] if local or user else files)
+    chosen = [find_settings(str(into), local, user)] if local or user else files
+    show_hooks(of_git, chosen, lately=True)
 
 
 @cli.command(
@@ -454,8 +455,12 @@ def refuse(target: str, **options: bool) -> None:
 _STATES: Final = {"installed": "installed", "absent": "not installed", "other": "somebody else's"}
 
 
-def show_hooks(of_git: Sequence[git_hooks.Hook], files: Iterable[AgentSettings]) -> None:
-    """Prints the state of each hook; of an agent's, whether what it calls is there."""
+def show_hooks(
+    of_git: Sequence[git_hooks.Hook], files: Iterable[AgentSettings], *, lately: bool = False
+) -> None:
+    """Prints the state of each hook; of an agent's, whether what it calls is there. `lately`: also how
+    it ran.
+    """
     listed: list[Any] = list(of_git)
     lines, missing = [], []
     for one in of_git:
@@ -481,9 +486,9 @@ def show_hooks(of_git: Sequence[git_hooks.Hook], files: Iterable[AgentSettings])
             if event.command and not event.is_there:
                 missing.append(f"what it calls cannot be found: {event.command}")
         states = [f"{', '.join(names)} {_STATES[name]}" for name, names in events.items() if names]
-        if never:
+        if never and lately:
             lines_of_runs.append(f"  not run here yet: {', '.join(never)}")
-        lines += [f"{settings.path}: {'; '.join(states)}", *lines_of_runs]
+        lines += [f"{settings.path}: {'; '.join(states)}", *(lines_of_runs if lately else ())]
     cli.show({"hooks": listed}, "\n".join(lines), complaints=list(dict.fromkeys(missing)))
 
 
