@@ -56,14 +56,19 @@ def is_tied(lesson: Lesson, situation: Situation, named: set[str]) -> bool:
 
 
 def is_same_program(check: str, action: str) -> bool:
-    """Whether two command lines begin with the same program, or with the same one that starts it."""
-    return not _list_first(check).isdisjoint(_list_first(action))
+    """Whether two command lines begin with the same word, or the same program is started by another
+    one, such as sudo, in one of them.
+    """
+    first, other = check.split()[:1], action.split()[:1]
+    return bool(first and other) and (
+        first == other or (_find_program(check) or first[0]) == (_find_program(action) or other[0])
+    )
 
 
-def _list_first(line: str) -> set[str]:
-    """The program that a command line begins with, and what starts it, such as sudo."""
-    first = read_line(line)[:1]
-    return {name for command in first for name in (command.program, *command.started_by[:1])} - {""}
+def _find_program(line: str) -> str:
+    """The program that another one starts at the beginning of a line; "" where none does."""
+    commands = read_line(line)[:1]
+    return commands[0].program if commands and commands[0].started_by else ""
 
 
 def _split(text: str) -> set[str]:
