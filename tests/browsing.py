@@ -221,7 +221,5 @@ def fill_with_hostile_records(memory: Memory) -> list[AnyRecord]:
 
 
 def _steps(text: str) -> list[dict[str, Any]]:
-    return [
-        {"action": text, "observation": f"Error: {text}", "reward": -0.5},
-        {"action": text, "observation": text, "reward": 1.0},
-    ]
+    failed = {"action": text, "observation": f"Error: {text}", "reward": -0.5}
+    return [failed, {"action": text, "observation": text, "reward": 1.0}]

@@ -11,10 +11,12 @@ from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 import anyio
+import httpx2
 import jsonschema
 import mcp_types as types
 from mcp import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
+from mcp.client.streamable_http import streamable_http_client
 from mcp_types import CallToolResult, Implementation
 from pydantic import ConfigDict
 
@@ -92,6 +94,20 @@ async def over_stdio(
         info = Implementation(name=name, version="1")
         async with Client(stdio_client(server, stderr), mode=mode, client_info=info) as client:
             yield client
+
+
+@asynccontextmanager
+async def over_http(
+    url: str, token: str, mode: str = MODES[1], **headers: str
+) -> AsyncIterator[Client]:
+    """A client of a server that listens, with a token."""
+    async with (
+        httpx2.AsyncClient(
+            headers={"Authorization": f"Bearer {token}"} | headers, timeout=100
+        ) as http,
+        Client(streamable_http_client(f"{url}/mcp", http_client=http), mode=mode) as client,
+    ):
+        yield client
 
 
 def run(work: Callable[[], Awaitable[T]]) -> T:

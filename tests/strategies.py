@@ -59,10 +59,8 @@ def claimable(metadata: Metadata) -> Metadata:
         return metadata
     by = validation.verified_by or "human_approval"
     source = next(source for source, verifier in MAY_CLAIM_VERIFIED.items() if verifier == by)
-    return metadata.copy_with(
-        source=metadata.source.copy_with(type=source),
-        validation=validation.copy_with(status="verified", verified_by=by),
-    )
+    proved = validation.copy_with(status="verified", verified_by=by)
+    return metadata.copy_with(source=metadata.source.copy_with(type=source), validation=proved)
 
 
 # an author's name is kept in its plainest form

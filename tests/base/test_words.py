@@ -31,10 +31,8 @@ PARTICIPLE = re.compile(
 )
 NO_PARTICIPLES = {"embed", "feed", "need", "seed", "speed", "exceed", "proceed", "unneeded"}
 NO_PARTICIPLES |= {"reembed"}
-NO_PARTICIPLES |= {
-    "traced",
-    "adopted",
-}  # `traced(memory)`, `memory.care.adopted(…)`: as in the manual
+# `traced(memory)`, `memory.care.adopted(…)`: as in the manual
+NO_PARTICIPLES |= {"traced", "adopted"}
 
 
 def module_paths(room: str) -> list[Path]:

@@ -371,10 +371,8 @@ memory._save_knowledge_base()
 def test_many_processes_use_one_folder(tmp_path: Path) -> None:
     path = os.pathsep.join([str(ROOT / "drop_in"), os.environ.get("PYTHONPATH", "")])
     apart: Any = {"cwd": tmp_path, "env": {**os.environ, "PYTHONPATH": path}, "text": True}
-    running = [
-        subprocess.Popen([sys.executable, "-c", SCRIPT, name], stdout=subprocess.PIPE, **apart)
-        for name in ("a", "b", "c")
-    ]
+    apart["stdout"] = subprocess.PIPE
+    running = [subprocess.Popen([sys.executable, "-c", SCRIPT, name], **apart) for name in "abc"]
     told = [process.communicate(timeout=120)[0].split() for process in running]
     assert [process.returncode for process in running] == [0, 0, 0]
     assert len({number for numbers in told for number in numbers}) == 45

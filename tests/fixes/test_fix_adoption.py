@@ -154,11 +154,8 @@ def test_an_ordinary_row(tmp_path: Path, memory: Memory) -> None:
 
 
 def test_two_analyses(tmp_path: Path, memory: Memory) -> None:
-    rows = [
-        {"ai_analysis": "new", "claude_analysis": "old"},
-        {"ai_analysis": " ", "claude_analysis": "old"},
-        {"ai_analysis": "same", "claude_analysis": "same"},
-    ]
+    said = (("new", "old"), (" ", "old"), ("same", "same"))
+    rows = [{"ai_analysis": new, "claude_analysis": old} for new, old in said]
     adopt_fix_history(legacy.make(tmp_path / "a.db", rows, "both"), memory)
     first, second, third = fixes_of(memory)
     assert (first.analysis, second.analysis, third.analysis) == ("new", "old", "same")
@@ -253,10 +250,8 @@ def test_times(
 
 
 def test_unreadable_times_are_those_of_the_row_before(tmp_path: Path, memory: Memory) -> None:
-    rows = [
-        {"timestamp": said}
-        for said in ("", "0001-01-01T00:00:00", legacy.AT, "soon", "9999-12-31T23:59:59-12:00")
-    ]
+    times = ("", "0001-01-01T00:00:00", legacy.AT, "soon", "9999-12-31T23:59:59-12:00")
+    rows = [{"timestamp": said} for said in times]
     adoption = adopt_fix_history(legacy.make(tmp_path / "a.db", rows), memory)
     written, before = datetime.fromtimestamp(1_700_000_000, UTC), datetime.fromisoformat(legacy.AT)
     result = [fix.metadata.context.timestamp for fix in fixes_of(memory)]

@@ -164,9 +164,7 @@ def test_steady_issues_are_seldom_called_anything_else() -> None:
     rng = random.Random(7)
     false_alarms = 0
     for _ in range(200):
-        types = {
-            f"T{number}": days(*(rng.choice((0, 0, 1, 3, 12)) for _ in range(30)))
-            for number in range(5)
-        }
+        drawn = [[rng.choice((0, 0, 1, 3, 12)) for _ in range(30)] for _ in range(5)]
+        types = {f"T{number}": days(*each) for number, each in enumerate(drawn)}
         false_alarms += any(trend.direction != "steady" for trend in issue_trends(types))
     assert false_alarms <= 10

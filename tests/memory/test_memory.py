@@ -7,7 +7,6 @@ import stat
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
-from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -332,14 +331,6 @@ def test_stats(memory: Memory) -> None:
     assert stats.by_status == {"hypothesis": 2}
     assert (stats.first, stats.last) == (at(1), at(5))
     assert stats.size_bytes > 0
-
-
-def test_the_clock_is_the_callers(place: Places) -> None:
-    ticks = count()
-    with Memory(place("brain"), clock=lambda: at(next(ticks))) as memory:
-        first, second = memory.record_fact("a", "error"), memory.record_fact("b", "error")
-    assert (first.metadata.context.timestamp, second.metadata.context.timestamp) == (at(0), at(1))
-    assert first.id < second.id
 
 
 def test_closed_is_closed(place: Places) -> None:

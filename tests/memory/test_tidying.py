@@ -112,10 +112,8 @@ def test_the_last_word_on_a_pattern_stays(memory: Memory) -> None:
 
 
 def test_a_proven_strategy_stays_in_words(memory: Memory) -> None:
-    proven = [
-        a_fix(memory, 300 - number, good=True, issue=of_issue(number), fix_commands=["proven"])
-        for number in range(3)
-    ]
+    said: Any = {"good": True, "fix_commands": ["proven"]}
+    proven = [a_fix(memory, 300 - n, issue=of_issue(n), **said) for n in range(3)]
     for number in range(3):
         a_fix(memory, 1, good=True, issue=of_issue(number), fix_commands=["new way"])
     memory.cleanup(30, dry_run=False)

@@ -7,6 +7,7 @@ import random
 import signal
 import time
 from pathlib import Path
+from typing import Any
 
 from cases import TORTURE, seed_of_the_run
 from hardwon import Experience, Memory
@@ -24,10 +25,8 @@ def write_forever(location: Path, seed: int, tell: Tell) -> None:
                 text = f"note {rng.random()} " + "word " * rng.randrange(200)
                 tell(memory.remember(text, "success", "conversation").id)
             else:
-                made = [
-                    Experience(content=f"many {n}", outcome="success", tool="file_operation")
-                    for n in range(30)
-                ]
+                said: Any = {"outcome": "success", "tool": "file_operation"}
+                made = [Experience(content=f"many {n}", **said) for n in range(30)]
                 for record_id in memory.add_many(made):
                     tell(record_id)
 

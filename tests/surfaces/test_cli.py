@@ -1,4 +1,4 @@
-"""The command line, as a shell sees it: what it prints, its exit codes, never a traceback."""
+"""The command line, as a shell sees it: what it prints, its exit codes, no traceback; its page."""
 
 from __future__ import annotations
 
@@ -9,8 +9,10 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
+import typer
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -18,19 +20,23 @@ import hardwon
 import legacy_fixes
 import postgres_server
 import warm
-from cases import examples
+from cases import each, examples
 from command_line import (
     BUILT,
     COMMANDS,
     EXAMPLES,
+    OPERATION_OF,
+    PAGE,
     answered,
     at_once,
     check_json,
     hardwon_does,
     on_a_terminal,
+    section_of,
 )
 from hardwon import Memory
 from hardwon.fixes.ai_memory import AIMemory
+from hardwon.surfaces.cli.main import app
 from serving import wait_until
 from short import run_program
 
@@ -346,11 +352,11 @@ def test_wrong_usage_has_an_exit_code_of_its_own(arguments: str) -> None:
 
 
 SIGNS = st.characters(exclude_characters="\0/", exclude_categories=["Cs"])
-USUAL = (
+WORDS = (
     "--json -k --key a=b --outcome failure --depth 2 --limit -- --since 2026-01-01 --all".split()
 )
 ODD = [*"-1 0 1e400 nan {} [ null ~nobody x.db".split(), "", "9" * 400, "\udcff", "a\x1b[31m\nb"]
-VALUES = st.text(SIGNS, max_size=8) | st.sampled_from(USUAL) | st.sampled_from(ODD)
+VALUES = st.text(SIGNS, max_size=8) | st.sampled_from(WORDS) | st.sampled_from(ODD)
 
 
 @st.composite
@@ -383,12 +389,74 @@ def test_the_environment_names_the_memory_and_the_project(monkeypatch: pytest.Mo
     at_once("--memory", "other", "--project", "red", "remember", "x", *FAILURE)
     monkeypatch.setenv("HARDWON_MEMORY", "other")
     unnamed = at_once("stats")
-    assert unnamed.stderr == (
-        "hardwon: nothing is in the project default of this memory, which has red: --project names one\n"
-    )
+    nothing = "nothing is in the project default of this memory, which has red"
+    assert unnamed.stderr == f"hardwon: {nothing}: --project names one\n"
     at_the_end = at_once("stats", "--project=red", "--memory=other")
     assert (at_the_end.exit_code, at_the_end.stderr) == (0, "")
     monkeypatch.setenv("HARDWON_PROJECT", "red")
     found = answered("stats")
     assert (found["records"], found["project"]) == (1, "red")
     assert found["location"] == str(Path("other/memory.db").resolve())
+
+
+ROOT_COMMAND: Any = typer.main.get_command(app)
+OPTIONS = {name: [param.opts for param in command.params] for name, command in BUILT.items()}
+PRINTS_JSON = [name for name in BUILT if any("--json" in opts for opts in OPTIONS[name])]
+
+
+@each("name", COMMANDS)
+def test_a_command_tells_its_usage_help_options_and_examples(name: str) -> None:
+    section, command = section_of(name), BUILT[name]
+    usage = section.strip().splitlines()[0]
+    assert usage.startswith(f"`hardwon {name}")
+    assert " ".join(str(command.help).split("\n\n")[0].split()) in section
+    for param in (shown for shown in command.params if not getattr(shown, "hidden", False)):
+        is_option = param.param_type_name == "option"
+        for spelling in param.opts if is_option else [param.metavar or param.name.upper()]:
+            row = rf"^\| `.*(?<![\w-]){re.escape(spelling)}(?![\w-]).*` \|"
+            assert re.search(row, section, re.MULTILINE), spelling
+        if isinstance(param.show_default, str):
+            assert param.show_default in section
+    examples = [example for owner, example in EXAMPLES if owner == name]
+    assert examples
+    assert "```sh\n" + "\n".join(examples) + "\n```" in section
+
+
+@each("name", COMMANDS)
+def test_what_is_printed_as_json_is_told_of_exactly_the_commands_that_do(name: str) -> None:
+    told = "\nJSON" in section_of(name)
+    assert told == (name in PRINTS_JSON)
+    if name in OPERATION_OF:
+        assert f"`{OPERATION_OF[name].method} {OPERATION_OF[name].path}`" in section_of(name)
+
+
+def test_options_before_the_command_are_told() -> None:
+    before = PAGE.partition("\n## ")[0]
+    for param in ROOT_COMMAND.params:
+        assert all(f"`{spelling}" in before for spelling in param.opts)
+    for code in ("0", "1", "2", "130", "141"):
+        assert f"\n| {code} | " in before
+
+
+def test_there_are_few_enough_words_to_keep_in_mind() -> None:
+    names = ROOT_COMMAND.list_commands(None)
+    listed = {name: ROOT_COMMAND.get_command(None, name) for name in names}
+    groups = {name for name, command in listed.items() if hasattr(command, "commands")}
+    words = "record tree care hooks mcp skills tokens postgres fix-history drop-in"
+    assert groups == set(words.split())
+    assert len(listed) - len(groups) <= 30
+    # the output of `run` is a command's, that of `hooks run` is git's
+    assert len(COMMANDS) - len(PRINTS_JSON) <= 2
+
+
+def test_the_memory_may_be_named_anywhere(tmp_path: Path) -> None:
+    named = ["--memory", str(tmp_path / "elsewhere")]
+    kept = ["remember", "it failed", "--outcome", "failure", "--tool", "unknown"]
+    assert at_once(*kept, *named).exit_code == 0
+    for words in (["stats", *named, "--json"], [*named, "stats", "--json"]):
+        found = json.loads(at_once(*words).stdout)
+        assert (found["records"], found["project"]) == (1, "default")
+    # what is to be run keeps its own options
+    script = "import sys; sys.exit(0 if sys.argv[1:] == ['--memory', 'x'] else 3)"
+    run = [*named, "run", sys.executable, "-c", script, "--memory", "x"]
+    assert at_once(*run).exit_code == 0

@@ -41,10 +41,8 @@ def token(running: Served) -> str:
 
 
 REFUSALS = ["400", "401", "403", "404", "405", "408", "409", "413", "415", "422", "429"]
-CONFIG = {
-    "checks": {"negative_data_rejection": {"expected-statuses": REFUSALS}},
-    "phases": {"coverage": {"enabled": COVERAGE}},
-}
+CHECKS = {"negative_data_rejection": {"expected-statuses": REFUSALS}}
+CONFIG = {"checks": CHECKS, "phases": {"coverage": {"enabled": COVERAGE}}}
 SETTINGS = settings(
     max_examples=EXAMPLES,
     derandomize=True,

@@ -8,14 +8,12 @@ from pathlib import Path
 import httpx2
 import psycopg
 import pytest
-from mcp import Client as McpClient
-from mcp.client.streamable_http import streamable_http_client
 
 from command_line import answered, at_once, hardwon_does, refused
 from engines import own_login
 from hardwon import Client, Memory
 from hardwon.errors import ForbiddenError, NotAdmittedError
-from mcp_calls import text_of
+from mcp_calls import over_http, text_of
 from serving import Process
 
 pytestmark = pytest.mark.usefixtures("own_folder")
@@ -25,10 +23,6 @@ def token(url: str, name: str, *options: str) -> str:
     done = hardwon_does("--memory", url, "tokens", "create", name, *options)
     assert done.returncode == 0, done.stderr
     return done.stdout.strip()
-
-
-def bearer(secret: str) -> dict[str, str]:
-    return {"Authorization": f"Bearer {secret}"}
 
 
 def test_rest_and_mcp_over_http_on_a_database(url: str) -> None:
@@ -44,7 +38,8 @@ def test_rest_and_mcp_over_http_on_a_database(url: str) -> None:
             assert client.stats().location == "PostgreSQL"  # where it is, is nobody's business
             assert client.doctor().findings
             assert client.care.projects() == ["default"]
-            address, headers = f"{server.url}/api/v1/projects/default/backup", bearer(secret)
+            address = f"{server.url}/api/v1/projects/default/backup"
+            headers = {"Authorization": f"Bearer {secret}"}
             backup = httpx2.get(address, headers=headers, timeout=60)
             assert "pg_dump" in backup.json()["detail"]
         with Client(server.url, reader) as client:
@@ -65,10 +60,7 @@ def test_rest_and_mcp_over_http_on_a_database(url: str) -> None:
 
 
 async def _recalled(url: str, secret: str, query: str) -> str:
-    async with (
-        httpx2.AsyncClient(headers=bearer(secret), timeout=100) as http,
-        McpClient(streamable_http_client(f"{url}/mcp", http_client=http)) as client,
-    ):
+    async with over_http(url, secret) as client:
         answer = await client.call_tool("search", {"query": query})
         assert not answer.is_error, answer
         return text_of(answer)
@@ -96,9 +88,8 @@ def test_a_server_whose_user_may_only_write_says_what_it_may_not(url: str) -> No
 def test_what_needs_a_file_says_what_to_do_instead(url: str) -> None:
     with Memory("brain.db") as memory:
         memory.backup("kept.db")
-    wants = (
-        "care backup copy.db; care restore kept.db --yes; tree sync --make-tree; fix-history stats"
-    )
+    wants = "care backup copy.db; care restore kept.db --yes; tree sync --make-tree"
+    wants += "; fix-history stats"
     for command in wants.split("; "):
         assert "merge" in refused("--memory", url, *command.split())
     assert not Path("copy.db").exists()

@@ -156,7 +156,7 @@ def test_no_secret_comes_back_in_an_error(running: Served, client: httpx.Client)
 
 
 def test_a_key_makes_a_request_safe_to_send_again(running: Served, client: httpx.Client) -> None:
-    """At the same time, after a crash and by every operation: test_once.py."""
+    """At the same time, after a crash and by every operation: test_operations.py."""
     sent = {"content": "The job was lost.", "outcome": "learning", "insight_type": "fact"}
     address, key = running.at("/experiences", "keys"), {"Idempotency-Key": "the-same"}
     answers = [client.post(address, json=sent, headers=key) for _ in range(3)]
@@ -171,10 +171,8 @@ def test_a_key_makes_a_request_safe_to_send_again(running: Served, client: httpx
 
 
 def test_records_go_out_and_in_as_streams(running: Served, client: httpx.Client) -> None:
-    facts = [
-        {"kind": "fact", "content": f"Shelf {n} holds {n} books.", "fact_type": "observation"}
-        for n in range(300)
-    ]
+    fact = {"kind": "fact", "fact_type": "observation"}
+    facts = [{**fact, "content": f"Shelf {n} holds {n} books."} for n in range(300)]
     made = client.post(running.at("/records/batch", "out"), json={"records": facts})
     assert len(made.json()) == 300
     with client.stream("GET", running.at("/export", "out")) as answer:

@@ -199,10 +199,8 @@ def connected(running: Served) -> socket.socket:
 
 def head(running: Served, token: str, more: str = "Content-Length: 1000\r\n") -> bytes:
     host = running.url.removeprefix("http://")
-    return (
-        f"POST {running.at('/recall')} HTTP/1.1\r\nHost: {host}\r\nAuthorization: Bearer {token}\r\nContent-Type: "
-        f"application/json\r\n{more}\r\n"
-    ).encode()
+    said = f"Authorization: Bearer {token}\r\nContent-Type: application/json\r\n{more}"
+    return f"POST {running.at('/recall')} HTTP/1.1\r\nHost: {host}\r\n{said}\r\n".encode()
 
 
 def everything(connection: socket.socket) -> bytes:
@@ -236,10 +234,8 @@ def test_a_body_with_two_lengths_is_refused(running: Served) -> None:
 def sign_in_slowly(running: Served) -> socket.socket:
     connection = connected(running)
     host = running.url.removeprefix("http://")
-    connection.sendall(
-        f"POST /ui/sign-in HTTP/1.1\r\nHost: {host}\r\nContent-Length: 100\r\n"
-        f"Content-Type: application/x-www-form-urlencoded\r\n\r\ntoken=".encode()
-    )
+    said = "Content-Length: 100\r\nContent-Type: application/x-www-form-urlencoded\r\n\r\ntoken="
+    connection.sendall(f"POST /ui/sign-in HTTP/1.1\r\nHost: {host}\r\n{said}".encode())
     return connection
 
 
@@ -282,10 +278,8 @@ def test_who_asks_too_often_is_told_when(tmp_path: Path, monkeypatch: pytest.Mon
 def test_a_reader_that_reads_nothing_is_cut_off(
     running: Served, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    facts = [
-        {"kind": "fact", "content": f"{number} " + "x" * 190_000, "fact_type": "error"}
-        for number in range(60)
-    ]
+    fact, long = {"kind": "fact", "fact_type": "error"}, "x" * 190_000
+    facts = [{**fact, "content": f"{number} {long}"} for number in range(60)]
     client = running.client()
     answer = client.post(running.at("/records/batch", "large"), json={"records": facts}).status_code
     assert answer == 200

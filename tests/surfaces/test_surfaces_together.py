@@ -13,13 +13,11 @@ from collections import Counter
 from pathlib import Path
 from typing import Any, cast
 
-import httpx2
 import pytest
-from mcp import Client as McpClient
-from mcp.client.streamable_http import streamable_http_client
 
 from cases import TORTURE
 from hardwon import Client, Memory
+from mcp_calls import over_http
 from processes import free_port
 from serving import Process
 
@@ -36,10 +34,7 @@ def over_rest(url: str, token: str, name: str, acknowledged: list[str]) -> None:
 
 
 async def _tool_once(url: str, token: str, content: str, key: str) -> str:
-    async with (
-        httpx2.AsyncClient(headers={"Authorization": f"Bearer {token}"}, timeout=100) as http,
-        McpClient(streamable_http_client(f"{url}/mcp", http_client=http)) as client,
-    ):
+    async with over_http(url, token) as client:
         said = {"happened": content, "outcome": "learning"}
         once = cast("Any", {"idempotency-key": key})
         answer = await client.call_tool("after", said, meta=once)
@@ -90,10 +85,9 @@ def test_eight_writers_lose_nothing_while_the_server_is_killed(
         for number in range(3)
     ]
     command = [sys.executable, "-c", LIBRARY, str(brain)]
-    libraries = [
-        subprocess.Popen([*command, name, str(EACH)], stdout=subprocess.PIPE, text=True)
-        for name in ("library0", "library1")
-    ]
+    how: Any = {"stdout": subprocess.PIPE, "text": True}
+    own = ("library0", "library1")
+    libraries = [subprocess.Popen([*command, name, str(EACH)], **how) for name in own]
     for thread in threads:
         thread.start()
     for turn in range(1, KILLS + 1):

@@ -29,11 +29,8 @@ def judge(browser: Browser, verdict: str, lesson_id: str) -> httpx.Response:
 
 def learn(memory: Memory, failure: str, cure: str) -> str:
     """The id of the lesson that a run teaches in which this made the failure go away."""
-    steps = [
-        {"action": "pytest -x", "observation": failure, "ok": False},
-        {"action": cure, "observation": "", "ok": True},
-        {"action": "pytest -x", "observation": "12 passed in 3 s", "ok": True},
-    ]
+    told = (("pytest -x", failure), (cure, ""), ("pytest -x", "12 passed in 3 s"))
+    steps = [{"action": did, "observation": said, "ok": said != failure} for did, said in told]
     memory.record_trajectory("make the tests pass", steps, 1.0)
     (lesson,) = memory.lessons(about=failure)
     return lesson.id

@@ -274,10 +274,8 @@ def test_a_trajectory_is_told_as_a_run(served_anew: Served) -> None:
 
 
 def test_a_long_trajectory_comes_in_parts(served_anew: Served) -> None:
-    steps = [
-        {"action": f"step {n}.", "observation": "x" * 9_000 if n == 240 else "", "reward": 1e308}
-        for n in range(250)
-    ]
+    steps = [{"action": f"step {n}.", "observation": "", "reward": 1e308} for n in range(250)]
+    steps[240]["observation"] = "x" * 9_000
     made = served_anew.memory.record_trajectory("long", steps, 0.0).id
     html = page(served_anew, f"record/{made}").partition("The record as JSON")[0]
     assert "step 99." in html
