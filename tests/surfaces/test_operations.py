@@ -29,11 +29,13 @@ from hardwon.errors import (
     TooManyRequestsError,
 )
 from hardwon.memory.project import Noun
-from hardwon.surfaces import arguments, gate
+from hardwon.surfaces import arguments
 from hardwon.surfaces.gate import Gate
 from hardwon.surfaces.operations import OPERATIONS, Operation
 from hardwon.surfaces.shapes import json_bytes, jsonable, make_schema, parse
 from hardwon.trust.access import SCOPES, Caller
+
+pytestmark = pytest.mark.engines(*ENGINES)
 
 ALL = list(OPERATIONS.values())
 NAMES = list(OPERATIONS)
@@ -262,7 +264,7 @@ def test_who_asks_too_often_waits(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 
 def test_memories_nobody_uses_are_closed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(gate, "MEMORIES_OPEN_MAX", 2)
+    monkeypatch.setattr("hardwon.surfaces.gate.MEMORIES_OPEN_MAX", 2)
     opened: dict[str, Memory] = {}
 
     def open_memory(project: str) -> Memory:
@@ -281,13 +283,13 @@ def test_memories_nobody_uses_are_closed(tmp_path: Path, monkeypatch: pytest.Mon
     door.close()
 
 
-pytestmark = pytest.mark.engines(*ENGINES)
 ME = Caller("me", "admin")
 
 
 @pytest.fixture
 def gate(place: Places) -> Iterator[Gate]:
-    opened = Gate(lambda project: Memory(place("brain"), project, checkout=False), None, open_to=ME)
+    brain = place("brain")
+    opened = Gate(lambda project: Memory(brain, project, checkout=False), None, open_to=ME)
     yield opened
     opened.close()
 
