@@ -80,7 +80,7 @@ torture: $(VENV)/.installed-dev  ## The long crash and contention runs, and a mi
 	$(BIN)/python torture/poison.py --campaigns 10000 --seed $(SEED)
 	HARDWON_TORTURE=1 $(BIN)/python -m pytest -q -s tests/store/test_crash.py tests/store/test_contention.py \
 	    tests/tree/test_tree.py tests/training/test_training_memory_file.py tests/memory/test_tidying.py tests/fixes/test_fix_adoption.py \
-	    tests/store/test_postgres_many.py tests/store/test_postgres_crash.py tests/store/test_backup.py tests/surfaces/test_openapi.py \
+	    tests/store/test_postgres_crash.py tests/store/test_backup.py tests/surfaces/test_openapi.py \
 	    tests/search/test_engines_recall.py tests/tree/test_datasets.py tests/tree/test_btb.py \
 	    tests/trust/test_fence.py tests/tree/test_routing.py tests/surfaces/test_surfaces_together.py
 	HARDWON_TORTURE=1 $(BIN)/python -m pytest -q -m hypothesis

@@ -1,15 +1,17 @@
-"""The crowd of `make torture`: thousands of steps, replayed by seed; it finds what is wrong."""
+"""The crowd of `make torture`, replayed by seed, and campaigns of the poisoner: they find what is wrong."""
 
 from __future__ import annotations
 
 import os
 import sys
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 import crowd
+import poison
 from cases import seed_of_the_run
 from crowd import Plan, live
 from hardwon import Memory
@@ -18,6 +20,8 @@ from hardwon.memory.project import Project
 from hardwon.memory.record import Recording
 from hardwon.store.base import add_tallies
 from hardwon.store.sqlite.connection import SQLITE
+from hardwon.surfaces.gate import Ask, Gate
+from hardwon.trust.access import Caller
 from short import run_program
 
 STEPS = 1_500
@@ -105,3 +109,32 @@ def test_a_fault_of_the_program_is_found(plant: Any, monkeypatch: pytest.MonkeyP
     print(found.finding)
     assert f"life {found.number}, step {found.steps}" in found.finding
     assert f"--seed {plan.seed}" in crowd.replay_command(plan, found.number)
+
+
+SEED = 20261117
+
+
+def test_a_few_campaigns_win_no_more_than_they_may(tmp_path: Path) -> None:
+    all_won = poison.run(9, SEED, tmp_path)
+    assert [won.findings for won in all_won] == [[], [], []]
+    assert [won.campaigns for won in all_won] == [3, 3, 3]
+    assert "| hits: at most" in poison.table(all_won)
+
+
+def test_what_is_won_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With a token that may decide, an attacker wins."""
+    poison.honest_history(tmp_path / "honest.db")
+    with Memory(tmp_path / "honest.db", poison.PROJECT, checkout=False) as memory:
+        before = poison.statuses(memory)
+        ask = Ask(Gate(lambda _: memory, None), Caller("agent 7", "govern"), poison.PROJECT)
+        for each in memory.browse(status="verified"):
+            ask("archive", record_id=each.id, reason="wrong")
+        found = poison.measure(memory, ("agent 7",), before)
+        won = poison.Won(1)
+        won.add("governor", found)
+        assert found["statuses"] > 0
+        assert any("statuses" in finding for finding in won.findings)
+        assert any("answer" in finding for finding in won.findings)
+        monkeypatch.setitem(poison.BOUNDS, "works", ("at least", (1.0, 1.0, 1.0)))
+        won.add("again", found)
+        assert any("works" in finding for finding in won.findings)
