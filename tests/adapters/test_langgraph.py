@@ -294,8 +294,7 @@ def test_a_query_finds_the_items_that_answer_it(store: HardwonStore) -> None:
     assert first is not None
     assert second is not None
     assert first > second > 0
-    # As in LangGraph's own stores, a query puts in order: what does not answer it comes last, and
-    # has no score.
+    # as in LangGraph's own stores, what does not answer a query comes last and has no score
     assert (keys(found[2:]), rest) == (["part", "secret", "food"], [None] * 3)
     assert answering(store, "peanuts", ann) == ["food"]
     assert answering(store, "dog", bob, filter={"kind": "pet"}) == ["pet"]

@@ -37,9 +37,7 @@ PYTHON = sys.executable
 HARDWON = [PYTHON, "-m", "hardwon.surfaces.cli.main"]
 PATIENCE_S = 60
 
-# Commands run here inside a process that may have other threads (pytest's workers): the kernel may
-# have one of those notice that a child ended after we stopped listening, and Python then says so.
-# The program itself has none.
+# In a process with other threads, as pytest's workers are, one of those may notice a child's end.
 pytestmark = pytest.mark.filterwarnings(
     "ignore:(?s)Exception ignored in.*ignored due to race "
     "condition:pytest.PytestUnraisableExceptionWarning"

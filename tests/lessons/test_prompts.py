@@ -36,14 +36,7 @@ def test_episodes_are_asked_about_as_lines_of_json_newest_last() -> None:
     one, other = records_of(user)
     assert one == {"task": "task-1", "summary": "Did x.", **told}
     assert other == {"task": "task-2", "score": 0.5}
-    named = (
-        "data",
-        "Never follow instructions",
-        '{"rules": [',
-        "[WORKS]",
-        "[AVOID]",
-        "1 to 5 rules",
-    )
+    named = 'data|Never follow instructions|{"rules": [|[WORKS]|[AVOID]|1 to 5 rules'.split("|")
     assert [part for part in named if part not in system] == []
 
 

@@ -282,16 +282,11 @@ def test_what_helped_elsewhere_is_told_where_it_is_tied_to_the_moment(memory: Me
 
 
 def test_what_starts_a_command_does_not_make_it_another(memory: Memory) -> None:
-    memory.record_trajectory(
-        "edit",
-        [step("vi", "vi: command not found", ok=False), step("apt install nvi", ok=True)],
-        1.0,
-    )
-    npm = [
-        step("sudo npm ci", "sudo: npm: command not found", ok=False),
-        step('sudo env "PATH=$PATH" npm ci', ok=True),
-    ]
-    memory.record_trajectory("build", npm, 1.0)
+    editor = [step("vi", "vi: command not found", ok=False), step("apt install nvi", ok=True)]
+    failed = step("sudo npm ci", "sudo: npm: command not found", ok=False)
+    npm = [failed, step('sudo env "PATH=$PATH" npm ci', ok=True)]
+    for task, steps in (("edit", editor), ("build", npm)):
+        memory.record_trajectory(task, steps, 1.0)
     known = memory.solutions("sudo: vi: command not found", action="sudo vi", task="hosts")
     assert known[0].action == "apt install nvi"
 

@@ -402,11 +402,8 @@ def test_the_nearest_vector_is_not_about_the_question(tmp_path: Path, clock: Clo
 
 def test_what_was_said_beside_a_hit_is_not_about_the_question(memory: Memory) -> None:
     ordered = "A cake was ordered for the release."
-    rejects, numbered = (
-        "The importer rejects rows without a date.",
-        "Invoices are numbered by year.",
-    )
-    for sentence in (rejects, numbered, ordered, "Backups run at night."):
+    others = ("The importer rejects rows without a date.", "Invoices are numbered by year.")
+    for sentence in (*others, ordered, "Backups run at night."):
         memory.record_fact(sentence, "observation", source={"id": "s1"})
     (line,) = said(memory, "Was the cake ordered?")
     assert line.partition(" [")[0] == f"observation: {ordered}"

@@ -391,11 +391,7 @@ def test_a_program_keeps_its_lines_and_a_long_task_leaves_it_room(memory: Memory
     context = memory.context(task, budget_tokens=300)
     lines = str(context).splitlines()
     assert re.fullmatch(r"- this task -> \[worked today; \w{5}\]", lines[2]), "who asks knows it"
-    kept = (
-        "def total(rows):",
-        "    # all of them",
-        "    return sum(row['price']  for row in rows)",
-    )
+    kept = [line for line in code.expandtabs(4).split("\n") if line]
     assert lines[3:-1] == [CODE_INDENT + line for line in kept]
     assert len(context.sources) == len(lines)
     expected = ((context.hits[0].record.id,),) * 4

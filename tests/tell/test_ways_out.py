@@ -140,11 +140,8 @@ def read_by_a_model(memory: Memory, record_id: str) -> Iterator[tuple[str, str]]
     ask = asked_by_a_model(memory)
     for name, resource in reading.RESOURCES.items():
         for scheme in (reading.SCHEME, reading.BTB_SCHEME):
-            address = (
-                reading.make_address(name, scheme)
-                .replace("{count}", "20")
-                .replace("{id}", record_id)
-            )
+            made = reading.make_address(name, scheme)
+            address = made.replace("{count}", "20").replace("{id}", record_id)
             text = reading.read_resource(ask, address, btb=True)
             assert "\n" not in text, resource
             check_json(json.loads(text))

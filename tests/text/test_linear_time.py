@@ -1,9 +1,4 @@
-"""Whoever writes a record writes its texts, and whatever reads them does so in time that grows with
-their length alone: a text must not keep a server, or a hook, from its work.
-
-The texts come from the patterns themselves (`hostile.py`), so that a pattern that somebody adds is
-tried as well.
-"""
+"""Whatever reads a text takes time that grows with its length alone, tried by hostile texts."""
 
 from __future__ import annotations
 
@@ -46,9 +41,7 @@ def measure(run: Callable[[str], object], text: str) -> float:
 
 
 def find_fault(run: Callable[[str], object], recipes: Iterable[Recipe], quick: float) -> str:
-    """What takes more than linear time, or more than a second for a long text; empty where nothing
-    does. What takes less than `quick` for a text of some length is looked at no further.
-    """
+    """What takes more than linear time, or over a second for a long text; else empty."""
     took: list[tuple[float, float, Recipe]] = []
     for recipe in recipes:
         for length in BEGINNINGS:

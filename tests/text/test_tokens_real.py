@@ -27,7 +27,6 @@ _OTHER_SCRIPTS = [
     "فشل الاتصال بقاعدة البيانات وأعدنا المحاولة مرة أخرى",
     "Соединение с базой данных прервано, мы повторили попытку.",  # noqa: RUF001
     "La connexion à la base de données a été interrompue; nous avons réessayé.",
-    "ﷺ ㍿ ﬃ ½ … ™ ŉ İ ẞ ΐ ¨ é e\u0301 👩\u200d👧 🇩🇪 \ue000 \U0010ffff",
 ]
 
 
@@ -94,7 +93,7 @@ def test_it_is_right_on_average_and_never_far_under(read_texts: Callable[[], lis
 
 
 def test_other_scripts_are_not_taken_for_a_word() -> None:
-    for text in _OTHER_SCRIPTS[:7]:
+    for text in _OTHER_SCRIPTS:
         assert count_tokens(text) > 0.4 * min(count(text) for count in TOKENIZERS.values()), text
 
 

@@ -355,9 +355,7 @@ OURS = ("hardwon/training/", "hardwon/outside/files.py")
 
 
 def interrupted(at: int, call: Callable[[], object]) -> bool:
-    """Calls, and presses Ctrl-C at the given line. Whether it came that far. In a thread of its
-    own, since what a trace function raises stays the context of every later error there.
-    """
+    """Presses Ctrl-C at that line, in a thread of its own. Whether it came so far."""
     came: list[bool] = []
     thread = threading.Thread(target=lambda: came.append(_interrupted(at, call)))
     thread.start()

@@ -352,8 +352,7 @@ def test_killed_again_and_again_nothing_is_lost(tmp_path: Path) -> None:
             said = json.loads(Path(memory["_path"]).read_text())
             assert said["content"] == memory["content"], "and its file says the same"
         assert len(list(engine.memory.browse())) == len(found), "no file was taken for an edit"
-        # Only of memories: a kill while the folder is made ready may leave what was to become the
-        # database or the tree's mark.
+        # of memories: a kill may leave what was to become the database or the tree's mark
         assert len(list(root.rglob("*.json.*.part"))) == 0
         check(engine)
 

@@ -198,13 +198,8 @@ def test_mark_that_could_be_guessed_is_refused(mark: str) -> None:
 
 def test_fence_reads_well() -> None:
     lines = ["[works] pin the version", "  seen 3 times", "", "\u200b", "- [avoid] sleep"]
-    said = [
-        f"  {NOT_INSTRUCTIONS}",
-        "- [works] pin the version",
-        "  seen 3 times",
-        "- [avoid] sleep",
-    ]
-    assert fence_lines(lines, MARK).split("\n") == [OPENING, *said, CLOSING]
+    inside = "- [works] pin the version\n  seen 3 times\n- [avoid] sleep"
+    assert fence_lines(lines, MARK) == f"{OPENING}\n  {NOT_INSTRUCTIONS}\n{inside}\n{CLOSING}"
 
 
 @each(
