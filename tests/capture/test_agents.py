@@ -316,15 +316,10 @@ def test_an_edit_that_made_the_same_command_work_is_what_settled_it(shop: Path) 
     say("after", file="README.md", change="other words")
     say("stop")
     (work,) = work_of(shop)
-    assert [step.action for step in work.steps] == [
-        "npm run build",
-        "npm install left-pad",
-        "npm run build",
-        "edit src/schema.py: VERSION = 7",
-        "edit README.md: more words",
-        "npm run build",
-        "edit README.md: other words",
-    ]
+    build, readme = "npm run build", "edit README.md: {} words"
+    before = [build, "npm install left-pad", build, "edit src/schema.py: VERSION = 7"]
+    after = [readme.format("more"), build, readme.format("other")]
+    assert [step.action for step in work.steps] == [*before, *after]
     assert "ghp_" not in work.to_json()
     assert work.final_reward is None, "nobody built it again since the last edit"
 

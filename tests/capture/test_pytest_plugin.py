@@ -116,15 +116,12 @@ def test_it_does_nothing_unless_it_is_asked_for(
     assert not project.brain.exists()
 
 
+ALONE = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTEST_ADDOPTS": "-p hardwon"}
 WAYS: dict[str, tuple[str, list[str], dict[str, str]]] = {
     "configuration": ("hardwon = true", [], {}),
     "addopts": ("addopts = -p hardwon", [], {}),
     "environment": ("", [], {"HARDWON_PYTEST": "on"}),
-    "without autoload": (
-        "",
-        [],
-        {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTEST_ADDOPTS": "-p hardwon"},
-    ),
+    "without autoload": ("", [], ALONE),
     "option": ("", ["--hardwon", "--hardwon-memory=elsewhere", "--hardwon-project=mine"], {}),
 }
 

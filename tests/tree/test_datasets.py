@@ -250,14 +250,8 @@ keys = st.sampled_from(
     "source related_files git_commit failure_hash recalled id kind metadata ticket".split()
 )
 KNOWN = "success failure learning code_interpreter web_search unknown debug runtime fact".split()
-ODD: list[Any] = [
-    "2026-01-31T12:00:00Z",
-    1_700_000_000_000,
-    ["a", "b"],
-    {"id": "x"},
-    {"type": "no"},
-]
-ODD += [[5], "\ud800", "a\0b", {1, 2}]
+TIMES = ["2026-01-31T12:00:00Z", 1_700_000_000_000]
+ODD: list[Any] = [*TIMES, ["a", "b"], {"id": "x"}, {"type": "no"}, [5], "\ud800", "a\0b", {1, 2}]
 awkward = st.one_of(
     st.none() | st.integers() | st.floats() | st.text(max_size=12),
     st.text(st.sampled_from("abc_- "), min_size=10, max_size=60),
