@@ -149,7 +149,11 @@ class LessonFinder:
         by_key: dict[str, Times] = {}
         for row, met, _ in self.find_like(failure):
             by_key.setdefault(met.exact, []).append((row, met))
-        known = [without_wrong(self.weigh(times, exact))[:1] for exact, times in by_key.items()]
+        known = [
+            without_wrong(self.weigh(times, exact))[:1]
+            for exact, times in by_key.items()
+            if any(met.cure for _, met in times)
+        ]
         return carry_cures([cures[0] for cures in known if cures], failure.words)
 
     def find_like(

@@ -99,13 +99,16 @@ class SolutionFinder(LessonFinder):
         return [*self.weigh(same, exact), *self.weigh(other, exact)]
 
     def _weigh_like(self, times: Times, likeness: float = 1.0) -> list[Lesson]:
-        """What was done about each of several failures that are like the one at hand."""
+        """What was done about each of several failures that are like the one at hand, of those that
+        anything made go away.
+        """
         by_failure: dict[str, Times] = {}
         for row, met in times:
             by_failure.setdefault(met.exact, []).append((row, met))
         lessons = [
             replace(lesson, exact=False, p_helps=lesson.p_helps * likeness)
             for exact, those in by_failure.items()
+            if any(met.cure for _, met in those)
             for lesson in self.weigh(those, exact)
         ]
         return sorted(lessons, key=lambda lesson: -lesson.p_helps)
