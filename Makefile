@@ -78,7 +78,7 @@ torture: $(VENV)/.installed-dev  ## The long crash and contention runs, and a mi
 	$(BIN)/python torture/power_loss.py --states 50000 --seed $(SEED)
 	$(BIN)/python torture/fuzz.py --runs 5000 --seed $(SEED)
 	$(BIN)/python torture/poison.py --campaigns 10000 --seed $(SEED)
-	HARDWON_TORTURE=1 $(BIN)/python -m pytest -q -s tests/store/test_crash.py tests/store/test_contention.py \
+	HARDWON_TORTURE=1 $(BIN)/python -m pytest -q -s tests/store/test_crash.py \
 	    tests/tree/test_tree.py tests/training/test_training_memory_file.py tests/memory/test_tidying.py tests/fixes/test_fix_adoption.py \
 	    tests/store/test_postgres_crash.py tests/store/test_backup.py tests/surfaces/test_openapi.py \
 	    tests/search/test_engines_recall.py tests/tree/test_datasets.py tests/tree/test_btb.py \

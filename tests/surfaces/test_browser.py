@@ -21,7 +21,7 @@ from hardwon.surfaces.web.site import PLACES
 from hardwon.tree.datasets.demo import fill_demo as fill
 from hardwon.trust.access import Scope
 from serving import PROJECT, Served, served
-from test_web_lessons import LOCKED, learn
+from test_web_learning import LOCKED, learn
 
 HOSTILE_PROJECT = "hostile"
 LAB = "q=upload+timed+out&task_id=resume_upload&issue_type=TIMEOUT&action=raise+the+timeout"
