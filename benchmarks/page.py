@@ -49,9 +49,10 @@ PROGRAMS: Final = {
     "calibration": "",
     "replay": "",
     "reading": "",
+    "telling": "--records 20000",
 }
 """Hardwon's own, with what keeps the whole within an hour where their own sizes are larger."""
-NEED_DATA: Final = ("calibration", "replay", "reading")
+NEED_DATA: Final = ("calibration", "replay", "reading", "telling")
 
 # --- Hardwon's own programs ---
 

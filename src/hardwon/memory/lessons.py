@@ -53,6 +53,7 @@ _SHOWN_RUNS_MAX: Final = 10
 # Failures whose words have so much in common are alike.
 ALIKE_FROM: Final = 0.5
 _LIKE_READ_MAX: Final = 20
+_LIKE_FAILURES_MAX: Final = 12
 # A failure without names that commands of so many sorts show says little.
 _MANY_SORTS: Final = 4
 # How likely what a person calls right is to help.
@@ -160,9 +161,12 @@ class LessonFinder:
         self, failure: Failure, alike_from: float = ALIKE_FROM
     ) -> list[tuple[TeachingRow, Met, float]]:
         """The times that failures were met that are of the family of this one, or worded much like
-        it, and how alike they are.
+        it, and how alike they are: of the likest failures, the likest first.
         """
-        return [one for one in self._search_like(failure) if one[2] >= alike_from]
+        alike = [one for one in self._search_like(failure) if one[2] >= alike_from]
+        alike.sort(key=lambda one: -one[2])
+        likest = list(dict.fromkeys(met.exact for _, met, _ in alike))[:_LIKE_FAILURES_MAX]
+        return [one for one in alike if one[1].exact in likest]
 
     def _search_like(self, failure: Failure) -> list[tuple[TeachingRow, Met, float]]:
         """All that share anything, of which several answers need a part."""

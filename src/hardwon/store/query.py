@@ -38,6 +38,8 @@ SEARCH_ROUNDS_MAX: Final = 4
 _CLOCK_SKEW_US: Final = 300_000_000
 # Terms that a record must have which says the very same: the rarest two tell nearly as much as all.
 _RAREST_TERMS: Final = 2
+# What ranking takes from records that have a key.
+_RANKED_BY_KEY_MAX: Final = 1_000
 # Records with one tag, or of one kind, up to which they are looked up and sorted; of more, the newest
 # are found sooner by going through all records in the order of time.
 _TAGGED_SORTED_MAX: Final = 1_000
@@ -693,7 +695,8 @@ class Query(Reader):
         """The newest records that have any of the exact keys and pass the filters; archived ones
         and rolled-back sources as in `search`. `in_turns`: each author's newest before any one's
         second, so that nobody fills the places; before all what somebody vouches for, in half of the
-        places. `ranked`: with what ranking takes into account, their terms, votes and sessions.
+        places. `ranked`: of those recorded last, with what ranking takes into account, their terms,
+        votes and sessions.
         `all_or_none`: none where there are more than `limit`.
         """
         if not keys:
@@ -703,6 +706,8 @@ class Query(Reader):
         within = f"key IN ({', '.join(map(bound.add, rounded_up(keys)))})"
         columns = found_columns(self.dialect, votes=ranked, sessions=ranked, terms=ranked)
         having = f"SELECT DISTINCT seq FROM record_key WHERE project_id = ?1 AND {within}"
+        if ranked:  # a failure that is met all the time
+            having += f" ORDER BY seq DESC LIMIT {_RANKED_BY_KEY_MAX}"
         turn, newest = "0", "r.at_us DESC, r.id DESC"
         if in_turns:
             vouched, half = f"r.status IN {_IN_EFFECT}", max(1, limit // 2)
