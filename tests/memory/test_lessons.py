@@ -71,6 +71,7 @@ def test_what_failed_last_is_said_before_it_unless_something_was_done(memory: Me
     assert finder.tell_before(Situation(action="make test", done=("make test",))) == []
     cure = "DATABASE_URL=sqlite:///dev.db make test"
     run(memory, ("make test", NO_URL), (cure, FINE))
+    finder = LessonFinder(memory._project)
     assert finder.tell_before(Situation(action="make test", done=(cure,))) == []
     run(memory, ("make test", FINE))
     assert finder.tell_before(Situation(action="make test")) == []
@@ -172,6 +173,9 @@ def test_lessons_are_listed_by_kind_and_by_words(memory: Memory) -> None:
     assert memory.lessons(about="ocean") == []
     (cure,) = memory.lessons(about=NO_URL)
     assert cure == memory.lessons("cure")[0]
+    memory.wrong(cure.id)
+    known = {(lesson.situation, lesson.action) for lesson in memory.lessons("dead end")}
+    assert ("KeyError: 'DATABASE_URL'", "make test") in known
     with pytest.raises(InvalidInputError, match="kind: 'cures' is not allowed"):
         memory.lessons("cures")  # type: ignore[arg-type]
 

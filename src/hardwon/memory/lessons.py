@@ -75,6 +75,7 @@ class LessonFinder:
         self._project = project
         self._store = project.store
         self.count_runs = cache(self._ask_count)
+        self.find_met = cache(self._ask_met)
         self._like: dict[str, list[tuple[TeachingRow, Met, float]]] = {}
 
     # What is said at a moment.
@@ -95,7 +96,7 @@ class LessonFinder:
         step, record = last
         if step.failure is None:
             return []
-        met = list(self.find_met("exact", step.failure.exact))
+        met = self.find_met("exact", step.failure.exact)
         cures = without_wrong(self.weigh(met, step.failure.exact))
         past = Past(step.failure, share_passing(met), record.id, record.at_us)
         return say_warning(past, cures, situation)
@@ -140,7 +141,7 @@ class LessonFinder:
         """What was done about the failure with this exact key, the likeliest to help first; nothing
         where it was never met, or nothing was done.
         """
-        met = _keep_tied(list(self.find_met("exact", exact)), situation)
+        met = _keep_tied(self.find_met("exact", exact), situation)
         return without_wrong(self.weigh(met, exact))
 
     def find_like_cures(self, failure: Failure) -> list[Lesson]:
@@ -172,7 +173,7 @@ class LessonFinder:
         """All that share anything, of which several answers need a part."""
         if failure.exact in self._like:
             return self._like[failure.exact]
-        family = list(self.find_met("family", failure.family))
+        family = self.find_met("family", failure.family)
         alike = [(row, met, 1.0) for row, met in family if met.exact != failure.exact]
         known = {row.record_id for row, _ in family}
         terms = find_terms(failure.words)
@@ -239,17 +240,15 @@ class LessonFinder:
         else:
             rows = self._store.teachings(project, [ANY_RUN], _TIMES_READ_MAX)
         for row in rows:
-            lessons = list(self._read_lessons(row.teaching))
+            lessons = without_wrong(self._read_lessons(row.teaching))
             cured = {lesson.situation for lesson in lessons if lesson.helped}
             if row.teaching.task not in tasks:
                 tasks.add(row.teaching.task)
-                lessons += self._read_task_lessons(row.teaching)
-            for lesson in without_wrong(lessons):
-                if lesson.kind == "dead end":
-                    says_more = lesson.situation not in cured
-                else:
-                    says_more = same_action(lesson.action) != same_action(lesson.situation)
-                if says_more and (lesson.helped or lesson.kind in ("rule", "dead end")):
+                lessons += without_wrong(self._read_task_lessons(row.teaching))
+            for lesson in lessons:
+                says_more = same_action(lesson.action) != same_action(lesson.situation)
+                is_open = lesson.kind == "dead end" and lesson.situation not in cured
+                if lesson.kind == "rule" or (says_more and (lesson.helped or is_open)):
                     yield lesson
 
     def _read_lessons(self, teaching: Teaching) -> Iterator[Lesson]:
@@ -259,7 +258,7 @@ class LessonFinder:
         if teaching.rule:
             yield from self.rules.find_rule(make_rule_id(teaching.rule))
         for exact in dict.fromkeys(met.exact for met in teaching.met):
-            yield from self.weigh(list(self.find_met("exact", exact)), exact)
+            yield from self.weigh(self.find_met("exact", exact), exact)
 
     def _read_task_lessons(self, teaching: Teaching) -> list[Lesson]:
         """What runs at the same task say of what this one did: the ways there were, what did not solve
@@ -336,10 +335,11 @@ class LessonFinder:
                 verdicts.setdefault(decision.target, "right")
         return verdicts
 
-    def find_met(self, sort: str, key: str) -> Iterator[tuple[TeachingRow, Met]]:
+    def _ask_met(self, sort: str, key: str) -> Times:
         """The times that a failure was met: the record that tells, and what became of it there. Where
         a record leaves it open that is a part of a run, the whole run is read.
         """
+        times: Times = []
         runs_read: set[str] = set()
         for row in self._store.teachings(self._project.name, [f"{sort}:{key}"], _TIMES_READ_MAX):
             teaching = row.teaching
@@ -348,9 +348,8 @@ class LessonFinder:
                     continue
                 runs_read.add(teaching.run_id)
                 teaching = self._teach_run(row)
-            for met in teaching.met:
-                if getattr(met, sort) == key:
-                    yield row, met
+            times += [(row, met) for met in teaching.met if getattr(met, sort) == key]
+        return times
 
     def _teach_run(self, row: TeachingRow) -> Teaching:
         """What all the records of a run teach together."""

@@ -54,7 +54,7 @@ class SolutionFinder(LessonFinder):
         rows = self._read_task(situation.task)
         at_task = [(row, met) for row in rows for met in row.teaching.met]
         here = {row.record_id for row in rows}
-        known = list(self.find_met("exact", failure.exact))
+        known = self.find_met("exact", failure.exact)
         exact = [(row, met) for row, met in at_task if met.exact == failure.exact]
         elsewhere = [(row, met) for row, met in known if row.record_id not in here]
         nearest = self._weigh_by_command(exact, situation)
@@ -180,7 +180,7 @@ class SolutionFinder(LessonFinder):
         last = failures[-1] if failures else None
         if last is None or last.shown is None:
             return "nothing", 0.0
-        met = list(self.find_met("exact", last.shown.exact))
+        met = self.find_met("exact", last.shown.exact)
         cures = without_wrong(self.weigh(met, last.shown.exact))
         since = find_own_place(last) if not last.record_id else None
         return find_change(last.shown, action, steps, since, cures), share_passing(met)
