@@ -355,6 +355,7 @@ def remove_empty(path: Path) -> None:
 
 
 def _is_empty(path: Path) -> bool:
+    """Whether there is a file of no bytes; False where nothing is there, or what is no file."""
     try:
         status = path.stat(follow_symlinks=False)
     except FileNotFoundError:

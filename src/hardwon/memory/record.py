@@ -418,7 +418,9 @@ def record_many(project: Project, kind: Kind, many: Iterable[Mapping[str, Any]])
 
 
 def _find_own(arguments: Mapping[str, Any], *lists: str) -> dict[str, Any]:
-    """Of the arguments of a `record_…` those that are the record's own; some are to be `lists`."""
+    """Of the arguments of a `record_…` those that are the record's own, all but the envelope's; those
+    named in `lists` as lists.
+    """
     return {
         name: list_items(value) if name in lists else value
         for name, value in arguments.items()

@@ -257,14 +257,14 @@ def _put_usual_first(tasks: Sequence[Task]) -> None:
         for term in _find_terms(task.best.key):
             usual[term] = usual.get(term, 0.0) + task.alike * task.alike
 
-    def is_usual(way: Way) -> float:
+    def weigh_usual(way: Way) -> float:
         """How much it has in common with what was done at all of the tasks."""
         terms = _find_terms(way.key)
         return math.fsum(usual.get(term, 0.0) for term in terms) / math.sqrt(len(terms) or 1)
 
     for task, count in zip(tasks, equals, strict=True):
         if count > 1:
-            place = max(range(count), key=lambda place: is_usual(task.ways[place]))
+            place = max(range(count), key=lambda place: weigh_usual(task.ways[place]))
             task.ways.insert(0, task.ways.pop(place))
 
 
