@@ -60,6 +60,8 @@ VARIABLES: Final = {
     "LLM_MODEL": "its name",
     "EMBEDDING_API_KEY": "the key of an embedding endpoint that `hardwon care reembed` names",
     "NO_COLOR": "anything: no colours",
+    "VISUAL": "the editor that `hardwon lessons edit` opens",
+    "EDITOR": "the same where there is no `VISUAL`, else `vi`",
     "PYTHONPATH": "where `hardwon drop-in check` looks for modules after the project's folder",
     "PGPASSWORD": "and libpq's other variables, for a memory in PostgreSQL",
 }

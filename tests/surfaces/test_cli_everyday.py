@@ -459,6 +459,9 @@ def test_lessons_are_corrected_in_an_editor(monkeypatch: pytest.MonkeyPatch) -> 
     with Memory("brain") as memory:
         failed = {"action": "make", "observation": "KeyError: 'REGION'", "ok": False}
         memory.record_trajectory("build", [failed, step("make clean"), step("make")])
+    monkeypatch.delenv("VISUAL", raising=False)
+    monkeypatch.setenv("EDITOR", "/no/editor")
+    assert "EDITOR: '/no/editor' is not allowed" in at_once("lessons", "edit").stderr
     monkeypatch.setenv("EDITOR", "sed -i s/^keep/maybe/")
     refused = at_once("lessons", "edit")
     assert "verdict: 'maybe' is not allowed" in refused.stderr

@@ -1,10 +1,14 @@
 """What was learned here, why, and what a person says of it."""
 
+import os
+import shlex
+import subprocess
+import tempfile
 from functools import partial
+from pathlib import Path
 from typing import Annotated
 
-import click
-
+from hardwon.errors import InvalidInputError
 from hardwon.lessons.lesson import Lesson, LessonKind
 from hardwon.memory.knowing import WhyLesson
 from hardwon.records.fields import check_choice, from_us
@@ -67,12 +71,15 @@ def _edit_lessons(kind: LessonKind | None, limit: int) -> None:
     """Opens the list in the editor of whoever types; what is called right or wrong there is so."""
     with cli.read_memory() as memory:
         known = memory.lessons(kind, None, limit)
+        if not known:
+            cli.show([], "Nothing was learned here yet.")
+            return
         lines = [
             f"{lesson.verdict or _KEEP:<5}  {lesson.short_id}  {_say_lesson(lesson)}"
             for lesson in known
         ]
-        edited = click.edit("\n".join((_HEADING, *lines, "")), extension=".txt")
-        verdicts = _read_verdicts(edited or "", {lesson.short_id: lesson for lesson in known})
+        edited = _edit_text("\n".join((_HEADING, *lines, "")))
+        verdicts = _read_verdicts(edited, {lesson.short_id: lesson for lesson in known})
         for lesson, verdict in verdicts:
             (memory.right if verdict == "right" else memory.wrong)(lesson.id)
     cli.show(
@@ -80,6 +87,20 @@ def _edit_lessons(kind: LessonKind | None, limit: int) -> None:
         "\n".join(f"{verdict}: {_say_lesson(lesson)}" for lesson, verdict in verdicts)
         or "Nothing was changed.",
     )
+
+
+def _edit_text(text: str) -> str:
+    """The text as somebody leaves it in the editor of their own."""
+    editor = os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi"
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "lessons.txt")
+        path.write_text(text, encoding="utf-8")
+        try:
+            subprocess.run([*shlex.split(editor), str(path)], check=True)  # noqa: S603  # nosec B603  # the user's own editor
+        except (OSError, ValueError, subprocess.CalledProcessError):
+            allowed = "an editor that can be started, and ends without an error"
+            raise InvalidInputError.one("EDITOR", editor, allowed) from None
+        return path.read_text(encoding="utf-8")
 
 
 def _read_verdicts(edited: str, known: dict[str, Lesson]) -> list[tuple[Lesson, str]]:
