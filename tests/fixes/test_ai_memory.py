@@ -22,7 +22,7 @@ import pytest
 from cases import each
 from clocks import Clock
 from hardwon import Memory, limits
-from hardwon.errors import HardwonError, InvalidInputError, PlaceError
+from hardwon.errors import HardwonError, InvalidInputError, LostFileError, PlaceError
 from hardwon.fixes import knowledge_base
 from hardwon.fixes.ai_memory import AIMemory, CutWarning
 from hardwon.records.kinds import Fix
@@ -312,6 +312,38 @@ def test_the_folder_is_an_ordinary_memory(tmp_path: Path, monkeypatch: pytest.Mo
         assert memory.doctor().ok
     with AIMemory("AIMemory") as history:
         assert history.get_memory_stats()["total_fixes_attempted"] == 2
+
+
+def test_who_may_only_read_a_history_reads_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with AIMemory(tmp_path) as history:
+        some(history)
+        before = history.get_memory_stats()
+    monkeypatch.setattr(os, "access", lambda *asked: asked[-1] != os.W_OK)
+    names = sorted(path.name for path in tmp_path.iterdir())
+    with AIMemory(tmp_path) as history:
+        assert history.get_memory_stats() == before
+        assert history.query_similar_issues({"issue_type": "TIMEOUT"})["type_matches"]
+        assert "export TIMEOUT=60" in history.build_context_for_ai({"issue_type": "TIMEOUT"})
+        assert history.memory.doctor().ok
+        with pytest.raises(PlaceError, match="cannot be opened for writing"):
+            record(history)
+        assert sorted(path.name for path in tmp_path.iterdir()) == names
+        os.utime(history.db_path)  # somebody else wrote to it
+        with pytest.raises(LostFileError, match="was written to"):
+            history.get_memory_stats()
+
+
+def test_a_folder_of_a_group_stays_the_groups(tmp_path: Path) -> None:
+    for mode, files_have in ((0o2770, 0o660), (0o2775, 0o660), (0o755, 0o600), (0o2777, 0o600)):
+        folder = tmp_path / f"{mode:o}"
+        folder.mkdir()
+        folder.chmod(mode)
+        with AIMemory(folder) as history:
+            record(history)
+            history._save_knowledge_base()
+            assert {path.stat().st_mode & 0o777 for path in folder.iterdir()} == {files_have}
 
 
 def test_a_memory_that_is_open_has_a_fix_history(memory: Memory, tmp_path: Path) -> None:

@@ -128,9 +128,14 @@ def test_memory_sh_is_there(project: Path, tmp_path: Path, monkeypatch: pytest.M
     at_once("drop-in", "install", str(project))
     with AIMemory(project / "AIMemory") as history:
         history.record_fix_attempt({"model": "m"}, {}, True, True, 1.0)
+    # as cron runs it, which knows no PATH, and where the Python that installed it went
+    cron = {"PATH": "/usr/bin:/bin"}
+    run_program(project / "memory.sh", "stats", cwd=tmp_path, env=cron)
     install_command(tmp_path / "bin", monkeypatch)
-    for script in ("memory.sh", "Scripts/memory_cli.sh"):
-        shown = run_program(project / script, "stats", cwd=tmp_path).stdout
+    script = project / "memory.sh"
+    script.write_text(script.read_text().replace(sys.executable, "/nowhere/python"))
+    for script in (project / "memory.sh", project / "Scripts/memory_cli.sh"):
+        shown = run_program(script, "stats", cwd=tmp_path).stdout
         assert shown.splitlines()[1] == "  total_fixes_attempted: 1"
 
 
@@ -167,7 +172,8 @@ def test_the_folder_for_pythonpath_has_the_same(tmp_path: Path) -> None:
     (tmp_path / "fix.py").write_text(SCRIPTS["fix.py"] + check)
     done = run(sys.executable, "-W", "error", "fix.py", cwd=tmp_path)
     assert (done.returncode, done.stdout) == (0, "1\n"), done.stderr
-    assert drop_in.write_module("memory.sh") == (ROOT / "drop_in" / "memory.sh").read_bytes()
+    installed, kept = drop_in.write_module("memory.sh").decode(), (ROOT / "drop_in" / "memory.sh")
+    assert installed.replace(shlex.quote(sys.executable), "") == kept.read_text()
     assert AGENT_SETTINGS_BYTES_MAX > 20_000
 
 

@@ -15,12 +15,17 @@ if [ -z "$HARDWON_AIMEMORY" ] && [ ! -e AIMemory ]; then
         fi
     done
 fi
-if command -v hardwon >/dev/null 2>&1; then
-    exec hardwon fix-history "$@"
+# `hardwon drop-in install` names the Python here that it ran with: cron knows no PATH.
+python=
+if [ ! -x "$python" ]; then
+    if command -v hardwon >/dev/null 2>&1; then
+        exec hardwon fix-history "$@"
+    fi
+    python=python3
 fi
 # -P: what lies in the current folder is not taken for a module.
-if python3 -P -c 'import importlib.util, sys; sys.exit(importlib.util.find_spec("hardwon") is None)' 2>/dev/null; then
-    exec python3 -P -m hardwon.surfaces.cli.main fix-history "$@"
+if "$python" -P -c 'import importlib.util, sys; sys.exit(importlib.util.find_spec("hardwon") is None)' 2>/dev/null; then
+    exec "$python" -P -m hardwon.surfaces.cli.main fix-history "$@"
 fi
 echo "memory.sh: there is no hardwon on the PATH, and no python3 that has it: pip install . in a checkout of Hardwon" >&2
 exit 127

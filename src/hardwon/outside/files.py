@@ -33,6 +33,7 @@ READ_AT_ONCE_BYTES: Final = 256 * limits.KIB
 _SWEEP_EMPTY_AFTER_S: Final = 60
 
 FILE_MODE: Final = 0o600
+GROUP_FILE_MODE: Final = 0o660
 FOLDER_MODE: Final = 0o700
 _TEMPORARY: Final = re.compile(r"\..+\.[0-9a-f]{12}\.part(?:-(?:wal|shm|journal))?")
 DATABASE_SUFFIXES: Final = (".db", ".db-wal", ".db-shm", ".db-journal")
@@ -80,11 +81,21 @@ def sync(path: Path) -> None:
         os.close(handle)
 
 
+def choose_mode(folder: Path) -> int:
+    """The mode of a new file in a folder: its owner's alone, but in a folder that a group shares
+    (its files become the group's, and nobody beyond it may write) the group's as well.
+    """
+    group_shares = stat.S_ISGID | stat.S_IWGRP
+    is_shared = folder.stat().st_mode & (group_shares | stat.S_IWOTH) == group_shares
+    return GROUP_FILE_MODE if is_shared else FILE_MODE
+
+
 def create(path: Path) -> BinaryIO:
-    """A new file, open for writing, that only its owner can read. There must be none of that name.
-    While it is open, `sweep` leaves it alone.
+    """A new file, open for writing, that only its owner can read, or in a shared folder the group.
+    There must be none of that name. While it is open, `sweep` leaves it alone.
     """
     file = os.fdopen(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, FILE_MODE), "wb")
+    os.fchmod(file.fileno(), choose_mode(path.parent))
     with suppress(OSError):  # a file system without locks
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     return file
@@ -187,10 +198,11 @@ def publish(temporary: Path, path: Path) -> None:
 
 @contextmanager
 def writing_atomically(
-    path: Path, mode: int = FILE_MODE, temporary: Path | None = None, like: Path | None = None
+    path: Path, mode: int | None = None, temporary: Path | None = None, like: Path | None = None
 ) -> Iterator[BinaryIO]:
     """A file that replaces `path` when the block ends well, and leaves what was there when it does
-    not. `temporary` is its name until then; `like` a file whose users may use it.
+    not. `mode` None: as `create` makes it. `temporary` is its name until then; `like` a file whose
+    users may use it.
 
     A link stays one: the file that it leads to is replaced. What is there and no regular file (a
     device, a pipe, a folder) is refused: a file in its place would break whoever uses it.
@@ -203,7 +215,8 @@ def writing_atomically(
         with create(temporary) as file:
             yield file
             file.flush()
-            os.fchmod(file.fileno(), mode)
+            if mode is not None:
+                os.fchmod(file.fileno(), mode)
             if like:
                 share_like(file.fileno(), like)
             os.fsync(file.fileno())

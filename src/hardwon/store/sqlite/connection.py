@@ -27,6 +27,7 @@ from hashlib import blake2b
 from pathlib import Path
 from pkgutil import get_data
 from typing import Any, Final
+from urllib.parse import quote
 
 import apsw
 
@@ -400,9 +401,7 @@ def connect(
     path: Path, bytes_max: int = limits.MEMORY_BYTES_MAX, busy_timeout_ms: int | None = None
 ) -> apsw.Connection:
     """A connection as every reader and writer uses it. The file must exist."""
-    connection = apsw.Connection(
-        str(path), apsw.SQLITE_OPEN_READWRITE, statementcachesize=_STATEMENTS_KEPT
-    )
+    connection = _open(path, apsw.SQLITE_OPEN_READWRITE)
     be_patient(connection, busy_timeout_ms)
     # A plan does not depend on what is bound. Or else a statement that an index of some rows only
     # might serve is planned anew each time, which takes longer than most of them do.
@@ -423,6 +422,22 @@ def connect(
             with suppress(OSError):
                 os.chown(log, -1, path.stat().st_gid)
     return connection
+
+
+def is_alone_to_read(path: Path) -> bool:
+    """Whether this process may only read a file that nobody has open to write. Without its log and
+    the log's index, which it may not make, SQLite reads such a file only as one that never changes.
+    """
+    may_write = os.access(path, os.W_OK) and os.access(path.parent, os.W_OK)
+    return not may_write and not all(map(files.exists, list_companions(path)))
+
+
+def _open(path: Path, flags: int) -> apsw.Connection:
+    name = str(path)
+    if is_alone_to_read(path):
+        name, flags = f"file:{quote(name)}?mode=ro&immutable=1", apsw.SQLITE_OPEN_READONLY
+        flags |= apsw.SQLITE_OPEN_URI
+    return apsw.Connection(name, flags, statementcachesize=_STATEMENTS_KEPT)
 
 
 def be_patient(connection: apsw.Connection, busy_timeout_ms: int | None = None) -> None:
@@ -500,7 +515,7 @@ def inspect_before_opening(path: Path, busy_timeout_ms: int | None = None) -> No
         )
     with storage_errors(path):
         try:
-            with closing(apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)) as connection:
+            with closing(_open(path, apsw.SQLITE_OPEN_READONLY)) as connection:
                 be_patient(connection, busy_timeout_ms)
                 refuse_unless_ours(connection, path)
                 cut_off = size % _PAGE_BYTES > 0

@@ -54,6 +54,7 @@ from hardwon.outside import files
 from hardwon.store.pool import Pool
 from hardwon.store.sqlite.connection import (
     SqliteSession,
+    is_alone_to_read,
     list_companions,
     measure_size,
     storage_errors,
@@ -306,6 +307,10 @@ _WRITTEN_OVER: Final = (
     f"{_NOT_DONE}, and what is there now was left as it is. Close this memory and open it again to "
     "go on with it; hardwon restore puts a backup in place while others have it open"
 )
+_WRITTEN_TO: Final = (
+    "{} was written to while this memory, which may only read it, was open. "
+    f"{_NOT_DONE}. Close this memory and open it again to go on with what is there now"
+)
 _LOG_LOST: Final = (
     "the log beside {} is no longer the one that was opened: somebody removed it, or wrote the file "
     f"over, while this memory was open. {_NOT_DONE}; what was recorded last may be gone with the log. "
@@ -332,6 +337,9 @@ class OpenFile:
         self._file: File | None = None
         self._presence: Presence | None = None
         self._is_closed = self._may_fold = False
+        # Where nothing keeps others from writing while we read: its size and time. What was read
+        # counts only as long as they are the same.
+        self._unguarded = (_look_at(self._name) or ())[2:] if is_alone_to_read(path) else None
         self._lost = ""  # what happened to the file
         self.pool = Pool(
             str(path),
@@ -411,6 +419,8 @@ class OpenFile:
             self._lose(_GONE)
         if seen[:2] != self._file:
             self._lose(_REPLACED)
+        if self._unguarded is not None and seen[2:] != self._unguarded:
+            self._lose(_WRITTEN_TO)
         presence = self._presence
         if presence is None or not presence.descriptors:
             return

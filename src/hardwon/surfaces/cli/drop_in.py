@@ -7,6 +7,8 @@ to `hardwon.fixes` or `hardwon.training`; the older one is kept beside it under 
 
 import os
 import re
+import shlex
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from pkgutil import get_data
@@ -57,9 +59,11 @@ Whose = Literal["hardwon", "older", "another", "nobody"]
 
 
 def write_module(module: str) -> bytes:
-    """What stands in the file of this module."""
+    """What stands in the file of this module; in a script also the Python that runs this."""
     if module.endswith(".sh"):
-        return get_data("hardwon.fixes", "memory.sh") or b""
+        script = get_data("hardwon.fixes", "memory.sh") or b""
+        ours = shlex.quote(sys.executable).encode(errors="surrogateescape")
+        return script.replace(b"\npython=\n", b"\npython=" + ours + b"\n")
     return (_PYTHON + _BODIES[module]).encode()
 
 
