@@ -18,9 +18,10 @@ _LIKELY_FROM: Final = 0.5
 _CASES_MIN: Final = 2
 
 
-def carry_cures(best: Sequence[Lesson], words: str) -> list[Lesson]:
+def carry_cures(best: Sequence[Lesson], words: str, failures: int) -> list[Lesson]:
     """What helped against failures that are like this one but for their names, with this one's names
-    in it. `best` is the likeliest cure of each. Nothing where fewer than two say the same.
+    in it. `best` are the likeliest cures of some of so many `failures`. Nothing where fewer than two
+    say the same.
     """
     helpful = [cure for cure in best if cure.helped and cure.p_helps >= _LIKELY_FROM]
     cases: dict[str, list[Lesson]] = {}
@@ -33,7 +34,7 @@ def carry_cures(best: Sequence[Lesson], words: str) -> list[Lesson]:
             action=action,
             tried=sum(cure.tried for cure in cures),
             helped=sum(cure.helped for cure in cures),
-            p_helps=len(cures) / (len(best) + 0.5),
+            p_helps=len(cures) / (failures + 0.5),
             exact=False,
         )
         for action, cures in cases.items()

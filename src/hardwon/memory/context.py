@@ -23,7 +23,7 @@ from hardwon.memory.fixer_lines import FIXES_IN_CONTEXT_MAX, NOT_AGAIN, SORTS, s
 from hardwon.memory.lessons import read_shown_failure
 from hardwon.memory.project import Project
 from hardwon.memory.rules import NEW_RULES_IN_CONTEXT_MAX
-from hardwon.memory.solutions import SolutionFinder
+from hardwon.memory.solutions import RUNS_AT_TASK_MAX, SolutionFinder
 from hardwon.memory.staleness import is_stale
 from hardwon.records.fields import Tabular, to_us
 from hardwon.records.kinds import SOLVED_FROM, VOUCHED_STATUSES, Episode, Experience, Fact, Issue
@@ -82,7 +82,7 @@ _TELLING_TASK_CHARS: Final = 30
 _READ_MIN: Final = 20  # and one more for every hundred tokens
 # Of the question's words that the best has: runs that have less are not read.
 _READ_FROM: Final = 0.3
-_RUNS_AT_TASK_MAX: Final = 60
+_RUNS_LOOKED_THROUGH_MAX: Final = 30
 _SENTENCES_MAX: Final = 12
 _COMPARED_CHARS_MAX: Final = 600
 # How much a run is like a question that reports the very failure that it met.
@@ -309,7 +309,7 @@ class Recaller(Finder):
         same = {task for task in tasks if task and _holds_task(asked, task)}
         keys = [key_of_task(tasks[task]) for task in sorted(same)]
         keys = keys or [key_of_task(part) for part in _list_parts(request.asked)]
-        rows = [*self._store.teachings(self._project, keys, _RUNS_AT_TASK_MAX), *rows]
+        rows = [*self._lessons.read_teachings(keys, RUNS_AT_TASK_MAX), *rows]
         runs: dict[str, PastRun] = {}
         failure = None
         if request.is_report:
@@ -409,9 +409,9 @@ class Recaller(Finder):
     def _find_hand_in(self, way: Way) -> None:
         """Notes of a way of several actions whether its last one ends most runs, whatever their task."""
         if len(way.actions) > 1:
-            runs = self._lessons.count_runs(ANY_RUN)
-            ending = self._lessons.count_runs(attempt_key(way.actions[-1]))
-            way.hands_in = ending >= max(_ENDING_RUNS_MIN, _MOST_RUNS * runs)
+            ending = attempt_key(way.actions[-1])
+            counts = self._lessons.count_runs([ANY_RUN, ending])
+            way.hands_in = counts[ending] >= max(_ENDING_RUNS_MIN, _MOST_RUNS * counts[ANY_RUN])
 
     def _warn(self, ways: Sequence[Way]) -> None:
         """Notes of each way how it failed since it last worked, which is what advice warns of."""
@@ -481,7 +481,12 @@ class Recaller(Finder):
         known = list(islice(sentences, _SENTENCES_MAX))
         findings = None
         if material.question and material.runs:
-            findings = say_findings(material.runs, material.question, budget.cost, alone=alone)
+            findings = say_findings(
+                material.runs[:_RUNS_LOOKED_THROUGH_MAX],
+                material.question,
+                budget.cost,
+                alone=alone,
+            )
         # what solved the very task is worth more than what settled a failure, and that than failures
         solved = int(bool(same) and same[0].kind == DONE)
         done_first = [*same[:solved], *settled, *same[solved:]]

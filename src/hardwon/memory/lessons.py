@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence, Set
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from functools import cache, cached_property, partial
 from typing import Final
@@ -22,7 +23,7 @@ from hardwon.lessons.teaching import (
     sort_key,
     teach_together,
 )
-from hardwon.lessons.transfer import carry_cures
+from hardwon.lessons.transfer import carry_cures, carry_over
 from hardwon.memory.laid_down import RuleFinder
 from hardwon.memory.project import Project
 from hardwon.memory.tallies import keep_kind
@@ -45,7 +46,10 @@ from hardwon.text.terms import same_action
 # The newest times that a failure was met tell enough, each author's by turns.
 _TIMES_READ_MAX: Final = 60
 _RUN_RECORDS_MAX: Final = 200
-_COUNTED_MAX: Final = 1_000
+# What is usual shows in the newest runs.
+_COUNTED_MAX: Final = 2_000
+# Of one who works alone the newest times are among those that were recorded last.
+_LAST_RECORDED_MAX: Final = 200
 # Of fewer runs nobody can tell what is usual.
 _FEW_RUNS: Final = 20
 _VERDICTS_MAX: Final = 200
@@ -53,7 +57,7 @@ _SHOWN_RUNS_MAX: Final = 10
 # Failures whose words have so much in common are alike.
 ALIKE_FROM: Final = 0.5
 _LIKE_READ_MAX: Final = 20
-_LIKE_FAILURES_MAX: Final = 12
+LIKE_FAILURES_MAX: Final = 8
 # A failure without names that commands of so many sorts show says little.
 _MANY_SORTS: Final = 4
 # How likely what a person calls right is to help.
@@ -74,7 +78,8 @@ class LessonFinder:
     def __init__(self, project: Project) -> None:
         self._project = project
         self._store = project.store
-        self.count_runs = cache(self._ask_count)
+        self._counts: dict[str, int] = {}
+        self._teachings: dict[tuple[str, ...], list[TeachingRow]] = {}
         self.find_met = cache(self._ask_met)
         self._like: dict[str, list[tuple[TeachingRow, Met, float]]] = {}
 
@@ -110,7 +115,7 @@ class LessonFinder:
     def _find_ahead(self, situation: Situation) -> Iterator[Ahead]:
         def read(key: str) -> list[Teaching]:
             """What the newest runs with this key taught."""
-            rows = self._store.teachings(self._project.name, [key], _RUNS_AHEAD_MAX)
+            rows = self.read_teachings([key], _RUNS_AHEAD_MAX)
             return [row.teaching for row in rows]
 
         at_task = read(key_of_task(situation.task)) if situation.task.strip() else []
@@ -148,15 +153,13 @@ class LessonFinder:
         """What helped against failures that are this one but for names, where the names of the one
         stand in the cure, so that those of the other can be put in their place.
         """
-        by_key: dict[str, Times] = {}
-        for row, met, _ in self.find_like(failure):
-            by_key.setdefault(met.exact, []).append((row, met))
-        known = [
-            without_wrong(self.weigh(times, exact))[:1]
-            for exact, times in by_key.items()
-            if any(met.cure for _, met in times)
-        ]
-        return carry_cures([cures[0] for cures in known if cures], failure.words)
+        cured = group_by_failure((row, met) for row, met, _ in self.find_like(failure))
+        best: list[Lesson] = []
+        for exact, times in cured.items():
+            actions = {action for _, met in times for action in met.cure or ()}
+            if any(carry_over(action, times[0][1].words, failure.words) for action in actions):
+                best += without_wrong(self.weigh(times, exact))[:1]
+        return carry_cures(best, failure.words, len(cured))
 
     def find_like(
         self, failure: Failure, alike_from: float = ALIKE_FROM
@@ -166,7 +169,7 @@ class LessonFinder:
         """
         alike = [one for one in self._search_like(failure) if one[2] >= alike_from]
         alike.sort(key=lambda one: -one[2])
-        likest = list(dict.fromkeys(met.exact for _, met, _ in alike))[:_LIKE_FAILURES_MAX]
+        likest = list(dict.fromkeys(met.exact for _, met, _ in alike))[:LIKE_FAILURES_MAX]
         return [one for one in alike if one[1].exact in likest]
 
     def _search_like(self, failure: Failure) -> list[tuple[TeachingRow, Met, float]]:
@@ -194,7 +197,7 @@ class LessonFinder:
         """The lesson whose id begins so. `UnknownLessonError` where there is none, or several."""
         keys = self._store.keys_beginning(self._project.name, lesson_key(beginning), 2)
         # what only several records together teach has no key of its own
-        rows = self._store.teachings(self._project.name, keys or [ANY_RUN], _TIMES_READ_MAX)
+        rows = self.read_teachings(keys or [ANY_RUN], _TIMES_READ_MAX)
         lessons: dict[str, Lesson] = {}
         for row in rows:
             known = *self._read_lessons(row.teaching), *self._read_task_lessons(row.teaching)
@@ -238,7 +241,7 @@ class LessonFinder:
             hits = self._store.search(project, list(terms), Filters(), _TIMES_READ_MAX)
             rows = self._store.teachings_by_id(project, [hit.id for hit, _ in hits])
         else:
-            rows = self._store.teachings(project, [ANY_RUN], _TIMES_READ_MAX)
+            rows = self.read_teachings([ANY_RUN], _TIMES_READ_MAX)
         for row in rows:
             lessons = without_wrong(self._read_lessons(row.teaching))
             cured = {lesson.situation for lesson in lessons if lesson.helped}
@@ -264,8 +267,7 @@ class LessonFinder:
         """What runs at the same task say of what this one did: the ways there were, what did not solve
         it, and which commands failed, each with all the evidence there is.
         """
-        keys = [key_of_task(teaching.task)]
-        rows = self._store.teachings(self._project.name, keys, _TIMES_READ_MAX)
+        rows = self.read_teachings([key_of_task(teaching.task)], _TIMES_READ_MAX)
         lessons: dict[str, Lesson] = {}
         for row in rows:
             for lesson in list_task_lessons(row):
@@ -298,18 +300,31 @@ class LessonFinder:
                 Evidence(one.cure, one.in_vain, row.at_us, *whose, one.checked, is_vouched)
             )
 
-        def how_common(action: str) -> float:
-            """In which share of the runs that did not meet this failure the like of it is done."""
-            sort = sort_of_action(action)
-            if not sort:
-                return 0.0
-            share = sum(action in (one.cure or ()) for _, one in met) / len(met)
-            meeting = max(len(met), self.count_runs(f"exact:{exact}"))
-            others = max(_FEW_RUNS, self.count_runs(ANY_RUN) - meeting)
-            return max(0, self.count_runs(sort_key(sort)) - share * meeting) / others
-
-        cures = weigh_cures(evidence, how_common, partial(names_any, named), alone=self.acts_alone)
+        is_about = cache(partial(names_any, named))
+        how_common = self._find_common(met, exact, is_about).__getitem__
+        cures = weigh_cures(evidence, how_common, is_about, alone=self.acts_alone)
         return self._heed_verdicts([_make_lesson(cure, exact, words) for cure in cures])
+
+    def _find_common(
+        self, met: Times, exact: str, is_about: Callable[[str], bool]
+    ) -> dict[str, float]:
+        """Of each change that is not about the failure, in which share of the runs that did not meet it
+        the like of it is done.
+        """
+        times = Counter(action for _, one in met for action in set(one.cure or ()))
+        sorts = {action: sort_of_action(action) for action in times if not is_about(action)}
+        if not any(sorts.values()):
+            return dict.fromkeys(sorts, 0.0)
+        keys = {action: sort_key(sort) for action, sort in sorts.items() if sort}
+        meets = f"exact:{exact}"
+        counts = self.count_runs([ANY_RUN, meets, *keys.values()])
+        meeting = max(len(met), counts[meets])
+        others = max(_FEW_RUNS, counts[ANY_RUN] - meeting)
+        common = dict.fromkeys(sorts, 0.0)
+        for action, key in keys.items():
+            expected = times[action] / len(met) * meeting
+            common[action] = max(0, counts[key] - expected) / others
+        return common
 
     def _heed_verdicts(self, lessons: list[Lesson]) -> list[Lesson]:
         """The lessons with what people said of them, those first that they called right, those last
@@ -341,7 +356,7 @@ class LessonFinder:
         """
         times: Times = []
         runs_read: set[str] = set()
-        for row in self._store.teachings(self._project.name, [f"{sort}:{key}"], _TIMES_READ_MAX):
+        for row in self.read_teachings([f"{sort}:{key}"], _TIMES_READ_MAX):
             teaching = row.teaching
             if teaching.run_id and _leaves_open(teaching, sort, key):
                 if teaching.run_id in runs_read:
@@ -358,9 +373,41 @@ class LessonFinder:
         parts = [part for part in keep_kind(Trajectory, hits) if part.said_by == row.author]
         return teach_together(parts) if len(parts) > 1 else row.teaching
 
-    def _ask_count(self, key: str) -> int:
-        """How many runs have a key, as far as that is counted."""
-        return self._store.count_with_key(self._project.name, key, _COUNTED_MAX)
+    def count_runs(self, keys: Iterable[str]) -> Mapping[str, int]:
+        """How many of the newest runs have each of these keys."""
+        counts = self._counts
+        if self._floor:
+            counts[ANY_RUN] = _COUNTED_MAX
+        if unknown := [key for key in keys if key not in counts]:
+            counts.update(dict.fromkeys(unknown, 0))
+            counts |= self._store.count_with_keys(self._project.name, unknown, self._floor)
+        return counts
+
+    @cached_property
+    def _floor(self) -> int:
+        """The number after which the runs lie in which is counted what is usual."""
+        return self._store.find_floor(self._project.name, ANY_RUN, _COUNTED_MAX)
+
+    def read_teachings(self, keys: Sequence[str], most: int) -> list[TeachingRow]:
+        """The newest records with these keys, each author's by turns. Where there is but one author,
+        older ones need not be looked at.
+        """
+        asked = (*keys, str(most))
+        if asked not in self._teachings:
+            among = _LAST_RECORDED_MAX if self.acts_alone else None
+            rows = self._store.teachings(self._project.name, keys, most, among)
+            self._teachings[asked] = rows
+        return self._teachings[asked]
+
+
+def group_by_failure(times: Iterable[tuple[TeachingRow, Met]]) -> dict[str, Times]:
+    """The times that failures were met by their exact keys, of those that anything made go away."""
+    by_failure: dict[str, Times] = {}
+    for row, met in times:
+        by_failure.setdefault(met.exact, []).append((row, met))
+    return {
+        exact: those for exact, those in by_failure.items() if any(met.cure for _, met in those)
+    }
 
 
 def list_task_lessons(row: TeachingRow) -> Iterator[Lesson]:

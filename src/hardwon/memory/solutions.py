@@ -4,15 +4,24 @@ one answer for `solutions` and for what advice offers. Reads only.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import islice
 from typing import Final
 
 from hardwon.lessons.attempts import Attempt, find_own_place
 from hardwon.lessons.keys import key_of_task
 from hardwon.lessons.lesson import Lesson
 from hardwon.lessons.teaching import make_way_id
-from hardwon.memory.lessons import ALIKE_FROM, LessonFinder, Times, share_passing, without_wrong
+from hardwon.memory.lessons import (
+    ALIKE_FROM,
+    LIKE_FAILURES_MAX,
+    LessonFinder,
+    Times,
+    group_by_failure,
+    share_passing,
+    without_wrong,
+)
 from hardwon.records.fields import from_us
 from hardwon.records.kinds import Step
 from hardwon.runs.steps import sort_of_action
@@ -26,7 +35,8 @@ from hardwon.tell.situation import Situation
 from hardwon.text.failures import find_names
 from hardwon.text.terms import same_action
 
-_RUNS_READ_MAX: Final = 60
+RUNS_AT_TASK_MAX: Final = 60
+_OTHER_READ_MAX: Final = 24
 _WAY_STEPS_MAX: Final = 3
 # An agent tries the first two or three.
 _FEW: Final = 3
@@ -58,20 +68,21 @@ class SolutionFinder(LessonFinder):
         exact = [(row, met) for row, met in at_task if met.exact == failure.exact]
         elsewhere = [(row, met) for row, met in known if row.record_id not in here]
         nearest = self._weigh_by_command(exact, situation)
-        like = [(row, met) for row, met in at_task if met.family == failure.family]
-        like = [(row, met) for row, met in like if met.exact != failure.exact]
-        lessons = list(_keep_helpful([*nearest, *self._weigh_like(like)]))
-        weighed = self.weigh(elsewhere, failure.exact)
+        lessons = list(_keep_helpful(nearest))
+        if len(lessons) < _FEW:
+            like = [(row, met) for row, met in at_task if met.family == failure.family]
+            like = [(row, met) for row, met in like if met.exact != failure.exact]
+            lessons += _keep_helpful(self._weigh_like(group_by_failure(like)))
         if find_names(failure.words):
-            lessons += [lesson for lesson in weighed if lesson.helped]
+            lessons += [one for one in self.weigh(elsewhere, failure.exact) if one.helped]
         else:
-            lessons += self._keep_tied(weighed, elsewhere, situation)
+            lessons += self._find_tied(elsewhere, situation)
         if not any(lesson.helped for lesson in lessons):
             lessons += self.find_like_cures(failure)
             lessons += self._find_tied_cures(situation)
         if len(lessons) < _FEW:
             other = [(row, met) for row, met in at_task if met.family != failure.family]
-            lessons += self._keep_tied(self._weigh_like(other), other, situation)
+            lessons += self._find_tied(other[:_OTHER_READ_MAX], situation, 1.0)
             lessons += self._heed_verdicts(_find_ways(rows))
         if len(lessons) < _FEW and is_attempt(situation):
             lessons += self._find_near(situation)
@@ -88,7 +99,7 @@ class SolutionFinder(LessonFinder):
         """The newest runs at this very task."""
         if not task.strip():
             return []
-        return self._store.teachings(self._project.name, [key_of_task(task)], _RUNS_READ_MAX)
+        return self.read_teachings([key_of_task(task)], RUNS_AT_TASK_MAX)
 
     def _weigh_by_command(self, times: Times, situation: Situation) -> list[Lesson]:
         """What was done about one failure, those times first that the same sort of command showed it."""
@@ -98,26 +109,23 @@ class SolutionFinder(LessonFinder):
         exact = situation.failure.exact if situation.failure else ""
         return [*self.weigh(same, exact), *self.weigh(other, exact)]
 
-    def _weigh_like(self, times: Times, likeness: float = 1.0) -> list[Lesson]:
-        """What was done about each of several failures that are like the one at hand, of those that
-        anything made go away.
+    def _weigh_like(self, cured: Mapping[str, Times], likeness: float = 1.0) -> list[Lesson]:
+        """What was done about the first of several failures that are like the one at hand, the likeliest
+        to help first.
         """
-        by_failure: dict[str, Times] = {}
-        for row, met in times:
-            by_failure.setdefault(met.exact, []).append((row, met))
         lessons = [
             replace(lesson, exact=False, p_helps=lesson.p_helps * likeness)
-            for exact, those in by_failure.items()
-            if any(met.cure for _, met in those)
+            for exact, those in islice(cured.items(), LIKE_FAILURES_MAX)
             for lesson in self.weigh(those, exact)
         ]
         return sorted(lessons, key=lambda lesson: -lesson.p_helps)
 
-    def _keep_tied(
-        self, lessons: Iterable[Lesson], times: Times, situation: Situation
-    ) -> Iterator[Lesson]:
-        """Of what helped elsewhere, what is tied to the situation: by what it names, or because the same
-        program showed the failure, if that is not one that all sorts of commands show.
+    def _find_tied(
+        self, times: Times, situation: Situation, likeness: float | None = None
+    ) -> list[Lesson]:
+        """What helped at those times, as far as it is tied to the situation: by what it names, or because
+        the same program showed the failure, if that is not one that all sorts of commands show. The
+        failures are like the one at hand, or this very one where no likeness is told.
         """
         at_hand = list(find_names_at_hand(situation))
         worth = self._store.frequencies(self._project.name, at_hand).worth
@@ -130,10 +138,25 @@ class SolutionFinder(LessonFinder):
             if same_action(met.check) == asked
             or (not is_common and is_same_program(met.check, situation.action))
         }
-        for lesson in lessons:
-            is_same = not same.isdisjoint(lesson.evidence)
-            if lesson.helped and (is_same or is_tied(lesson, situation, named)):
-                yield lesson
+        # what cannot be tied need not be weighed
+        near = {
+            exact: those
+            for exact, those in group_by_failure(times).items()
+            if any(row.record_id in same for row, _ in those)
+            or any(is_tied(step, situation, named) for _, met in those for step in met.cure or ())
+        }
+        if likeness is None:
+            lessons = [
+                lesson for exact, those in near.items() for lesson in self.weigh(those, exact)
+            ]
+        else:
+            lessons = self._weigh_like(near, likeness)
+        return [
+            lesson
+            for lesson in lessons
+            if lesson.helped
+            and (not same.isdisjoint(lesson.evidence) or is_tied(lesson.action, situation, named))
+        ]
 
     def _find_tied_cures(self, situation: Situation) -> list[Lesson]:
         """What helped against failures of the same family, or worded like this one, that are tied to
@@ -150,7 +173,7 @@ class SolutionFinder(LessonFinder):
         lessons = [
             lesson
             for like, times in by_likeness.items()
-            for lesson in self._keep_tied(self._weigh_like(times, like), times, situation)
+            for lesson in self._find_tied(times, situation, like)
         ]
         return sorted(lessons, key=lambda lesson: -lesson.p_helps)
 
@@ -164,7 +187,9 @@ class SolutionFinder(LessonFinder):
         lessons: list[Lesson] = []
         for hit, _ in hits:
             if row := by_id.get(hit.id):
-                lessons += self._weigh_like([(row, met) for met in row.teaching.met])
+                lessons += self._weigh_like(
+                    group_by_failure((row, met) for met in row.teaching.met)
+                )
         return [lesson for lesson in lessons if lesson.helped][:_FEW]
 
     def find_ways(self, task: str) -> list[Lesson]:

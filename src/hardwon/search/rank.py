@@ -45,6 +45,8 @@ from hardwon.text.terms import FORM, Remembered, index_text
 # Texts that a search may look at before it leaves out terms that very many records have: so few
 # cost little.
 SEARCHED_TEXTS: Final = 500
+# Of several terms, those after the rarest that so many texts have together only cost time.
+_SEARCHED_TEXTS_MAX: Final = 10_000
 
 # A term that more than this share of all records have is frequent.
 _FREQUENT_SHARE: Final = 0.1
@@ -340,9 +342,10 @@ def rare_enough(having: Mapping[str, int], texts: int) -> tuple[str, ...]:
     """
     chosen, entries = [], 0
     for term, count in sorted(having.items(), key=lambda entry: entry[1]):
-        entries += count
-        if count <= _FREQUENT_SHARE * texts or entries <= SEARCHED_TEXTS or not entries - count:
+        is_rare = count <= _FREQUENT_SHARE * texts and entries + count <= _SEARCHED_TEXTS_MAX
+        if is_rare or entries + count <= SEARCHED_TEXTS or not entries:
             chosen.append(term)
+        entries += count
     return tuple(term for term in having if term in chosen)
 
 

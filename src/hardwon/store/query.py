@@ -632,17 +632,21 @@ class Query(Reader):
         )
         return next(map(int, self._column(sql, project, author, until_us)), 0)
 
-    def teachings(self, project: str, keys: Sequence[str], limit: int) -> list[TeachingRow]:
+    def teachings(
+        self, project: str, keys: Sequence[str], limit: int, among: int | None = None
+    ) -> list[TeachingRow]:
         """What records with any of the exact keys teach, newest first, each author's newest before
-        any one's second. Archived ones and rolled-back sources are left out.
+        any one's second. Archived ones and rolled-back sources are left out. `among`: only so many
+        that were recorded last are looked at.
         """
         bound = Bound([project])
         within = ", ".join(map(bound.add, rounded_up(keys)))
+        newest = "" if among is None else f" ORDER BY seq DESC LIMIT {bound.add(among)}"
         sql = (
             "SELECT id, author, at_us, status, teaching FROM (SELECT r.id, r.author, r.at_us, r.status, "
             "r.teaching, row_number() OVER (PARTITION BY r.author ORDER BY r.at_us DESC, r.id DESC) AS "
-            f"turn FROM (SELECT DISTINCT seq FROM record_key WHERE project_id = ?1 AND key IN ({within})) "
-            f"k {self.dialect.join} record r ON r.seq = k.seq WHERE r.project_id = ?1 AND r.teaching IS "
+            f"turn FROM (SELECT DISTINCT seq FROM record_key WHERE project_id = ?1 AND key IN ({within})"
+            f"{newest}) k {self.dialect.join} record r ON r.seq = k.seq WHERE r.project_id = ?1 AND r.teaching IS "
             f"NOT NULL AND {TRUSTED_RECORD}) AS found ORDER BY turn, at_us DESC, id DESC LIMIT "
             f"{bound.add(limit)}"
         )
@@ -673,13 +677,26 @@ class Query(Reader):
         end = beginning[:-1] + chr(ord(beginning[-1]) + 1)
         return self._column(sql, project, beginning, end, limit)
 
-    def count_with_key(self, project: str, key: str, most: int) -> int:
-        """How many records that count have an exact key; `most` where there are more."""
+    def find_floor(self, project: str, key: str, among: int) -> int:
+        """The number from which on so many records have an exact key; 0 where fewer have it."""
         sql = (
-            f"SELECT 1 FROM record_key k {self.dialect.join} record r ON r.seq = k.seq "
-            f"WHERE k.project_id = ?1 AND k.key = ?2 AND {TRUSTED_RECORD} LIMIT ?3"
+            "SELECT seq FROM record_key WHERE project_id = ?1 AND key = ?2 "
+            "ORDER BY seq DESC LIMIT 1 OFFSET ?3"
         )
-        return len(self._select(sql, (project, key, most)))
+        return next(map(int, self._column(sql, project, key, among)), 0)
+
+    def count_with_keys(self, project: str, keys: Sequence[str], floor: int) -> dict[str, int]:
+        """How many records that count have each of these exact keys, of those after a number; without
+        the keys that none has.
+        """
+        bound = Bound([project, floor])
+        within = ", ".join(map(bound.add, rounded_up(keys)))
+        sql = (
+            f"SELECT k.key, count(*) FROM record_key k {self.dialect.join} record r ON r.seq = k.seq "
+            f"WHERE k.project_id = ?1 AND k.seq > ?2 AND k.key IN ({within}) AND {TRUSTED_RECORD} "
+            "GROUP BY k.key"
+        )
+        return {key: int(number) for key, number in self._select(sql, bound)}
 
     def by_key(
         self,

@@ -9,7 +9,7 @@ from hardwon.lessons.lesson import Lesson
 from hardwon.runs.steps import ATTEMPT, key_of_action
 from hardwon.tell.situation import Situation
 from hardwon.text.failures import find_names
-from hardwon.text.lines import read_line
+from hardwon.text.lines import read_line, starts_others
 from hardwon.text.programs import destroys, plain_words, speaks_of_deleting
 from hardwon.text.terms import ENGLISH, same_action, stop_words
 
@@ -45,14 +45,14 @@ def is_attempt(situation: Situation) -> bool:
     return bool(_CODE.search(action)) and key_of_action(action) == ATTEMPT
 
 
-def is_tied(lesson: Lesson, situation: Situation, named: set[str]) -> bool:
+def is_tied(cure: str, situation: Situation, named: set[str]) -> bool:
     """Whether what helped elsewhere is about what is at hand. Where nothing is known of the situation
     but the failure, and of an attempt that is no shell line, whose names are its own, the failure
     itself is the tie.
     """
     if not situation.action or is_attempt(situation):
         return True
-    return not named.isdisjoint(_split(lesson.action[:_NAMED_CHARS]))
+    return not named.isdisjoint(_split(cure[:_NAMED_CHARS]))
 
 
 def is_same_program(check: str, action: str) -> bool:
@@ -67,8 +67,11 @@ def is_same_program(check: str, action: str) -> bool:
 
 def _find_program(line: str) -> str:
     """The program that another one starts at the beginning of a line; "" where none does."""
-    commands = read_line(line)[:1]
-    return commands[0].program if commands and commands[0].started_by else ""
+    first = line.partition("\n")[0]
+    if not starts_others(first.split(maxsplit=1)[0]):
+        return ""
+    command = read_line(first)[0]
+    return command.program if command.started_by else ""
 
 
 def _split(text: str) -> set[str]:

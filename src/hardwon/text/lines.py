@@ -85,6 +85,11 @@ class _Open:
     in_loop_head: bool = False
 
 
+def starts_others(program: str) -> bool:
+    """Whether a program is one that starts others."""
+    return program in _STARTERS or program in _STARTERS_BY_RUN
+
+
 @lru_cache(maxsize=256)  # what was run is asked for all that it does
 def read_line(line: str) -> tuple[Command, ...]:
     """The commands of a line, in order; none where there is nothing but space."""
