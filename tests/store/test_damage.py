@@ -198,7 +198,7 @@ def test_a_full_disk_loses_nothing_and_writing_goes_on_when_there_is_room(tmp_pa
         tell(memory.record_fact("before", "observation").id)
         log = Path(memory.location + "-wal")
         _, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-        resource.setrlimit(resource.RLIMIT_FSIZE, (log.stat().st_size + 200_000, hard))
+        resource.setrlimit(resource.RLIMIT_FSIZE, (log.stat().st_size + 250_000, hard))
         told = "no room to write .* everything acknowledged before is kept"
         with pytest.raises(errors.FullError, match=told):
             for number in range(10_000):

@@ -39,7 +39,7 @@ from hardwon.outside.locations import DEFAULT_PROJECT
 from hardwon.records.fields import check_limit, check_time, from_us
 from hardwon.records.kinds import VOUCHED_STATUSES, Decision, Issue, Record
 from hardwon.store.base import Kept, Listener, Store
-from hardwon.store.query import FIXES, is_packed, read_original, rolled_back_authors, unpack
+from hardwon.store.query import FIXES, find_packing, plain_body, read_original, rolled_back_authors
 from hardwon.store.types import Row, Session, Stored
 from hardwon.text.terms import canonical
 
@@ -121,7 +121,7 @@ class FixTables(Listener):
     # --- what happens to records ---
 
     def on_append(self, added: Sequence[tuple[int, Row]]) -> None:
-        self._count(self._counting((seq, row, row.record, False) for seq, row in added), 1)
+        self._count(self._counting((seq, row, row.record, row.body) for seq, row in added), 1)
         ours = ((seq, row) for seq, row in added if row.project_id == DEFAULT_PROJECT)
         if numbers := [seq for seq, row in ours if row.kind in ("fix", "cleaned")]:
             # No fix gets this number, or one below it, from now on: also where this one is not
@@ -134,15 +134,14 @@ class FixTables(Listener):
             self._follow_rollbacks()
 
     def on_replace(self, seq: int, row: Row) -> None:
-        if entries := self._counting([(seq, row, row.record, is_packed(row.body))]):
+        if entries := self._counting([(seq, row, row.record, row.body)]):
             with self._unlock():
                 self._hide(entries)
                 self._show(entries)
 
     def on_standing(self, kept: Kept, now: RecordCounts) -> None:
-        packed = is_packed(kept.body)
-        before = self._counting([(kept.seq, kept.taught, kept.record, packed)])
-        after = self._counting([(kept.seq, now, kept.record, packed)])
+        before = self._counting([(kept.seq, kept.taught, kept.record, kept.body)])
+        after = self._counting([(kept.seq, now, kept.record, kept.body)])
         if not before:
             self._count(after, 1)
         elif not after:
@@ -151,7 +150,7 @@ class FixTables(Listener):
             self._follow_rollbacks()
 
     def on_erase(self, gone: Sequence[Kept]) -> None:
-        erased = ((kept.seq, kept.taught, kept.record, is_packed(kept.body)) for kept in gone)
+        erased = ((kept.seq, kept.taught, kept.record, kept.body) for kept in gone)
         self._count(self._counting(erased), -1)
         if any(map(_is_rollback, gone)):
             self._follow_rollbacks()
@@ -174,15 +173,15 @@ class FixTables(Listener):
     # --- keeping them current ---
 
     def _counting(
-        self, counted: Iterable[tuple[int, Row | RecordCounts, Record | None, bool]]
+        self, counted: Iterable[tuple[int, Row | RecordCounts, Record | None, str]]
     ) -> list[Numbered]:
-        """Those of these records (number, what it is kept under, record, whether its details are
-        packed away) that are fixes and count.
+        """Those of these records (number, what it is kept under, record, body) that are fixes
+        and count.
         """
         left_out = self._left_out()
         return [
-            (seq, shorten(entry) if packed else entry)
-            for seq, head, record, packed in counted
+            (seq, shorten(entry) if find_packing(body) else entry)
+            for seq, head, record, body in counted
             if head.status != "archived" and head.author not in left_out
             if record and head.project_id == DEFAULT_PROJECT and (entry := read_entry(record))
         ]
@@ -237,7 +236,7 @@ class FixTables(Listener):
         for seq, *stored in rows:
             with suppress(DamagedError):  # doctor names it
                 if entry := read_entry(read_original(Stored(*stored))):
-                    yield seq, shorten(entry) if is_packed(stored[3]) else entry
+                    yield seq, shorten(entry) if find_packing(stored[3]) else entry
 
     # --- rows and sums ---
 
@@ -396,11 +395,7 @@ class FixTables(Listener):
             body: str | None = self._run(newest, (exact_key("strategy", strategy),)).get
             self._words[strategy] = None
             with suppress(ValueError, KeyError):  # what cannot be read, doctor names
-                if body:
-                    fields = json.loads(body)
-                    if next(iter(fields)) == "packed":  # as few are
-                        fields = json.loads(unpack(fields["packed"]))
-                    self._words[strategy] = did(fields)
+                self._words[strategy] = did(json.loads(plain_body(body))) if body else None
         return self._words[strategy]
 
     def read_knowledge(self) -> FixKnowledge:

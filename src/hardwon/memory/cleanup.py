@@ -27,7 +27,7 @@ from hardwon.memory.standing import Standing, derive_standing
 from hardwon.records.fields import check_that, to_us
 from hardwon.records.kinds import VOUCHED_STATUSES, Cleaned, Decision, Fix, Moment
 from hardwon.store.base import build_row, kept_row, packed_row
-from hardwon.store.query import is_packed, pack, read_current, read_original, sound_body
+from hardwon.store.query import find_packing, pack, read_current, read_original, sound_body
 from hardwon.store.types import PAGE_ROWS, Cursor, Progress, Row, Stored
 
 # A fix, and what is kept of it.
@@ -82,10 +82,10 @@ def compress(
     left = 0
     for stored, fix in _old_fixes(project, before_us):
         saving = 0
-        if not is_packed(stored.body):
-            row = build_row(fix)._replace(body=stored.body)
+        if not find_packing(stored.body):
+            row = build_row(fix)._replace(body=sound_body(stored))
             small = packed_row(row, fix, decision.id)
-            saving = len(row.body) + len(row.terms) - len(small.body) - len(small.terms)
+            saving = len(stored.body) + len(row.terms) - len(small.body) - len(small.terms)
         if saving > 0 and len(picked) < limits.TRANSACTION_RECORDS_MAX:
             picked.append((stored, fix))
             savings[fix.id] = saving

@@ -124,8 +124,8 @@ def kept_row(
     row = build_row(record, effective, credited, source)._replace(
         body=query.sound_body(stored), digest=stored.digest
     )
-    if query.is_packed(stored.body) and isinstance(record, kinds.Fix):
-        decision_id = str(json.loads(stored.body)["decision"])
+    decision_id = query.find_packing(stored.body)
+    if decision_id and isinstance(record, kinds.Fix):
         return packed_row(row, record, decision_id)._replace(body=stored.body)
     return row
 
@@ -423,6 +423,11 @@ class Writer(Reader):
     def _rewrite(self, seq: int, row: Row) -> None:
         """Replaces everything derived of the row with this number."""
 
+    @staticmethod
+    def _shrink(row: Row) -> Row:
+        """The row as the engine keeps it."""
+        return row
+
     @abstractmethod
     def _drop_derivatives(self, project: str, seq: int) -> None:
         """Removes what is kept of a record beside its row and its vector: search terms, tags, files
@@ -531,7 +536,7 @@ class Writer(Reader):
         seq = self._find_seq(row.project_id, row.id)
         if seq is not None:
             sql = "UPDATE record SET body = ?2, digest = ?3 WHERE seq = ?1"
-            self.session.run(sql, (seq, row.body, row.digest))
+            self.session.run(sql, (seq, self._shrink(row).body, row.digest))
             self._rewrite(seq, row)
             self._drop_vector(seq)  # its text is another
             for listener in self._listeners([row.kind]):
@@ -853,7 +858,10 @@ class Store(TallyReader):
             ):
                 side = (tuple(json.loads(names)) for names in (tags, files, keys))
                 row = Row._make((project, *plain, *side, helped, hindered, None, None, None))
-                yield row, [query.parse_event(event) for event in json.loads(events)]
+                yield (
+                    query.unshrink_row(row),
+                    [query.parse_event(event) for event in json.loads(events)],
+                )
 
     def events(self, project: str) -> Generator[Event]:
         """Every event by (time, id), tombstones included, as of one instant."""

@@ -1,9 +1,9 @@
 """Reading what is kept: rows become records again, filters become conditions, and every store that
 speaks SQL answers in the same words. The project is parameter 1 of every condition.
 
-A body that was packed away is compressed, and still the same record to whoever reads it. It is JSON
-as well: beside the packed text it has what SQL asks of a body without reading the record, and the
-decision that packed it.
+A body that is packed is compressed, and still the same record to whoever reads it. It is JSON as
+well, which beside the packed text has the decision that packed it, where its details were packed
+away. In a file, where there may be very many fixes, all of theirs are packed.
 """
 
 from __future__ import annotations
@@ -50,9 +50,12 @@ _HELPFUL_CONSIDERED_MAX: Final = 1_000
 
 # --- packing ---
 
-# What bodies of fixes have in common. Every packed body needs it to be read again: it is never
-# changed, only replaced by another under a new mark.
+# What fixes, and what they teach, have in common. Every packed body needs it to be read again: it is
+# never changed, only replaced by another under a new mark.
 _COMMON: Final = (
+    b'"lasting":["","outcome":"solved","failed","met":[{"exact":"","family":"","words":"","check":"","cure":null,"in_vain":["'
+    b'"checked":true,"tells":true}],"lasting":[],"sorts":[],"run_id":"","rule":"","by_person":false,"earned":1.0,'
+    b'"account":{"attempt":"","error":"","findings":[],"files":[]},"cites_files":false}{"task":"'
     b'"source":{"type":"agent_execution","id":"","author":""},"context":{"timestamp":"2026-01-01T00:00:00.000000Z",'
     b'"git_commit":"","git_branch":"","related_files":[]},"validation":{"status":"hypothesis"},"tags":[],"project_id":"default"},'
     b'"issue":{"model":"qwen2.5:7b","issue_type":"UNEXPECTED_RESPONSE","issue_type":"MODEL_NOT_AVAILABLE","issue_type":"TIMEOUT",'
@@ -62,9 +65,9 @@ _COMMON: Final = (
     b'"execution_time_seconds":1.0,"system_info":{"os":"Linux","ram_gb":16,"gpu_available":true,"ollama_version":"0.1.17"},'
     b'"notes":"","fixer_type":"claude","confidence":0.85}{"kind":"fix","id":"01'
 )
-_MARK: Final = "1:"
+_MARK: Final = "2:"
 _BEGINNING: Final = '{"packed":"'
-_ASKED_FOR: Final = ("fix_success", "verification_success")
+_PUT_AWAY: Final = '","decision":"'
 
 
 def pack(text: str) -> str:
@@ -78,7 +81,7 @@ def unpack(packed: str) -> str:
     unpacked than a record can be.
     """
     if not packed.startswith(_MARK):
-        raise ValueError("packed by a newer version")
+        raise ValueError("packed by another version")
     unpacker = zlib.decompressobj(zdict=_COMMON)
     try:
         text = unpacker.decompress(
@@ -93,11 +96,13 @@ def unpack(packed: str) -> str:
 
 def packed_body(body: str, decision_id: str) -> str:
     """The body of a fix whose details were packed away by a decision."""
-    fields = json.loads(body)
-    asked_for = {name: fields[name] for name in _ASKED_FOR if name in fields}
-    return json.dumps(
-        {"packed": pack(body), "decision": decision_id, **asked_for}, separators=(",", ":")
-    )
+    return f'{_BEGINNING}{pack(body)}{_PUT_AWAY}{decision_id}"}}'
+
+
+def find_packing(body: str) -> str:
+    """The decision by which the details of a fix were packed away; empty where none did."""
+    is_away = is_packed(body) and _PUT_AWAY in body
+    return str(json.loads(body)["decision"]) if is_away else ""
 
 
 def is_packed(body: str) -> bool:
@@ -108,6 +113,23 @@ def is_packed(body: str) -> bool:
 def plain_body(body: str) -> str:
     """The body as it was written, packed or not."""
     return unpack(json.loads(body)["packed"]) if is_packed(body) else body
+
+
+def shrink_row(row: Row) -> Row:
+    """A row as a file has it, where a fix takes as little room as it can."""
+    if row.kind not in FIX_KINDS:
+        return row
+    body, teaching = (
+        f'{_BEGINNING}{pack(text)}"}}' if text and not is_packed(text) else text
+        for text in (row.body, row.teaching)
+    )
+    return row._replace(body=body or "", teaching=teaching)
+
+
+def unshrink_row(row: Row) -> Row:
+    """The row that was made small."""
+    body = row.body if find_packing(row.body) else plain_body(row.body)
+    return row._replace(body=body, teaching=row.teaching and plain_body(row.teaching))
 
 
 # --- rows ---
@@ -655,7 +677,7 @@ class Query(Reader):
 
     def _read_teachings(self, sql: str, bound: Bound) -> list[TeachingRow]:
         return [
-            TeachingRow(record_id, author, at_us, status, Teaching.from_json(teaching))
+            TeachingRow(record_id, author, at_us, status, Teaching.from_json(plain_body(teaching)))
             for record_id, author, at_us, status, teaching in self._select(sql, bound)
         ]
 

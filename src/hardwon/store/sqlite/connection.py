@@ -35,7 +35,7 @@ from hardwon import errors, limits
 from hardwon.outside import files
 from hardwon.records.kinds import VOUCHED_STATUSES
 from hardwon.search.rank import FORM_WEIGHT
-from hardwon.store.query import is_whole
+from hardwon.store.query import is_whole, plain_body
 from hardwon.store.types import Dialect, Session, Values, refuse_other_format
 from hardwon.text.terms import TERM_PUNCTUATION
 
@@ -138,7 +138,7 @@ SQLITE: Final = Dialect(
         "ELSE CAST(g.value AS TEXT) END FROM json_each(r.body) AS g WHERE g.key = {}) END"
     ).format,
     body_says=lambda *names: (
-        f"CASE WHEN json_valid(r.body) THEN r.body ->> '$.{'.'.join(names)}' END"
+        f"CASE WHEN json_valid(r.body) THEN hardwon_plain(r.body) ->> '$.{'.'.join(names)}' END"
     ),
     list_values=lambda values: json.dumps(list(values)),
     glob=str,
@@ -402,6 +402,7 @@ def connect(
 ) -> apsw.Connection:
     """A connection as every reader and writer uses it. The file must exist."""
     connection = _open(path, apsw.SQLITE_OPEN_READWRITE)
+    connection.create_scalar_function("hardwon_plain", _read_body, 1, deterministic=True)
     be_patient(connection, busy_timeout_ms)
     # A plan does not depend on what is bound. Or else a statement that an index of some rows only
     # might serve is planned anew each time, which takes longer than most of them do.
@@ -438,6 +439,10 @@ def _open(path: Path, flags: int) -> apsw.Connection:
         name, flags = f"file:{quote(name)}?mode=ro&immutable=1", apsw.SQLITE_OPEN_READONLY
         flags |= apsw.SQLITE_OPEN_URI
     return apsw.Connection(name, flags, statementcachesize=_STATEMENTS_KEPT)
+
+
+def _read_body(*values: Any) -> str:
+    return plain_body(str(values[0]))
 
 
 def be_patient(connection: apsw.Connection, busy_timeout_ms: int | None = None) -> None:

@@ -73,6 +73,7 @@ class SqliteWriter(Writer):
     session: SqliteSession
     relaxed: str | None = None  # the project
     has_changed = False
+    _shrink = staticmethod(query.shrink_row)
 
     def append(self, rows: Sequence[Row]) -> Appended:
         connection = self.session.connection
@@ -93,7 +94,9 @@ class SqliteWriter(Writer):
             rows = [row for row in rows if row.id not in gone]
         numbered = list(enumerate(rows, first))
         before = connection.total_changes()
-        connection.executemany(_ADD_RECORD, [(seq, *row[:ROW_FIELDS]) for seq, row in numbered])
+        connection.executemany(
+            _ADD_RECORD, [(seq, *self._shrink(row)[:ROW_FIELDS]) for seq, row in numbered]
+        )
         # some id was there already, or twice among these
         if connection.total_changes() - before < len(rows):
             sql = "SELECT seq FROM record WHERE seq >= ?"
@@ -125,7 +128,8 @@ class SqliteWriter(Writer):
     def _rewrite(self, seq: int, row: Row) -> None:
         self._drop_derivatives(row.project_id, seq)
         changes = ", ".join(f"{name} = ?" for name in _DERIVED)
-        derived = (getattr(row, name) for name in _DERIVED)
+        small = self._shrink(row)
+        derived = (getattr(small, name) for name in _DERIVED)
         self.session.run(f"UPDATE record SET {changes} WHERE seq = ?", (*derived, seq))
         self._index([(seq, row)])
 

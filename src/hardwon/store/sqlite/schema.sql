@@ -51,10 +51,26 @@ CREATE TABLE record_file (
     seq INTEGER NOT NULL, path TEXT NOT NULL, project_id TEXT NOT NULL, PRIMARY KEY (seq, path)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX record_file_by_path ON record_file (project_id, path, seq);
-CREATE TABLE record_key (
-    seq INTEGER NOT NULL, key TEXT NOT NULL, project_id TEXT NOT NULL, PRIMARY KEY (seq, key)
+-- Very many records have the same keys, so each key stands there once.
+CREATE TABLE key_name (
+    id INTEGER PRIMARY KEY, project_id TEXT NOT NULL, key TEXT NOT NULL, UNIQUE (project_id, key)
+) STRICT;
+CREATE TABLE key_record (
+    key INTEGER NOT NULL, seq INTEGER NOT NULL, PRIMARY KEY (key, seq)
 ) STRICT, WITHOUT ROWID;
-CREATE INDEX record_key_by_key ON record_key (project_id, key, seq);
+CREATE INDEX key_record_by_record ON key_record (seq, key);
+CREATE VIEW record_key AS
+SELECT l.seq, n.key, n.project_id FROM key_name n JOIN key_record l ON l.key = n.id;
+CREATE TRIGGER record_key_insert INSTEAD OF INSERT ON record_key BEGIN
+    INSERT INTO key_name (project_id, key) VALUES (NEW.project_id, NEW.key) ON CONFLICT DO NOTHING;
+    INSERT INTO key_record SELECT id, NEW.seq FROM key_name WHERE project_id = NEW.project_id AND key = NEW.key;
+END;
+CREATE TRIGGER record_key_delete INSTEAD OF DELETE ON record_key BEGIN
+    DELETE FROM key_record WHERE seq = OLD.seq
+    AND key = (SELECT id FROM key_name WHERE project_id = OLD.project_id AND key = OLD.key);
+    DELETE FROM key_name WHERE project_id = OLD.project_id AND key = OLD.key
+    AND NOT EXISTS (SELECT 1 FROM key_record WHERE key_record.key = key_name.id);
+END;
 
 -- Vectors of records, and which embedder made them, where one is used.
 CREATE TABLE record_vector (
