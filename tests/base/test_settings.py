@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 from pathlib import Path
 
@@ -152,9 +151,9 @@ def test_config_shows_each_setting_and_where_it_comes_from(monkeypatch: pytest.M
 
 
 def test_a_hook_reads_the_settings_itself() -> None:
-    subprocess.run(["git", "init", "-q"], check=True)
     user_file('memory = "/brain"\nproject = "website"\n')
-    assert hardwon_does("hooks", "install").returncode == 0
-    assert "website" not in Path(".git/hooks/post-commit").read_text()
-    assert hardwon_does("--project", "red", "hooks", "install").returncode == 0
-    assert "red" in Path(".git/hooks/post-commit").read_text()
+    settings = Path(".claude/settings.json")
+    for options, project in (((), ""), (("--project", "red"), "red")):
+        assert hardwon_does(*options, "hooks", "install", "claude-code").returncode == 0
+        assert "website" not in settings.read_text()
+        assert project in settings.read_text()

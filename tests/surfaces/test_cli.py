@@ -310,7 +310,6 @@ def test_reading_makes_no_memory_where_a_name_was_mistyped(command: str) -> None
         (("record", "fact"), "content is missing; fact_type is missing"),
         (("record", "fact", "--from-json", "nowhere.json"), "No such file"),
         (("record", "episode", "."), "Is a directory"),
-        (("verify", "x", "--by", "me"), "human_approval"),
         (("care", "archive", "nonsense", "--reason", "x"), "a UUID"),
         (("care", "audit", "nonsense"), "never was one"),
         (("care", "rollback", " ", "--reason", "x"), "source"),
@@ -340,7 +339,7 @@ def test_what_is_refused_is_told_in_one_line(arguments: tuple[str, ...], said: s
 
 
 WRONG_USAGE = """recall; recall x -k many; stats --what; remember; tree map --depth 0; rules --limit 0
-rules --state odd; care supersede a b; care rollback agent-7; adopt old_brain --kind brain
+rules --state odd; verify x --by me; care supersede a b; care rollback agent-7; adopt old_brain --kind brain
 stats --memory; tree generate; credit 0198c0de-0000-7000-8000-000000000001; recal"""
 
 

@@ -19,7 +19,6 @@ import json
 import re
 import unicodedata
 from collections.abc import Iterator, Mapping
-from types import MappingProxyType
 from typing import Annotated, Any, ClassVar, Final, Literal, NamedTuple, Self, TypeVar, get_args
 
 from pydantic import (
@@ -171,22 +170,25 @@ LOCAL_ACTIONS: Final[tuple[Action, ...]] = ("cleanup", "compress", "arrival")
 VERIFIERS: Final = get_args(Verifier)
 
 
-Route = tuple[str, tuple[str, ...]]
 # Which outcome goes with which tool, and the key (with its values) that the pair requires.
-ROUTES: Final[Mapping[tuple[str, str | None], Route | None]] = MappingProxyType(
-    {
-        ("success", "code_interpreter"): ("task_type", ("write", "debug", "refactor", "explain")),
-        ("success", "web_search"): ("domain", ("technical", "research", "general")),
-        ("success", "file_operation"): None,
-        ("success", "conversation"): None,
-        ("failure", "code_interpreter"): ("error_type", ("syntax", "runtime", "logic", "timeout")),
-        ("failure", "web_search"): ("reason", ("no_results", "blocked", "irrelevant")),
-        ("failure", "file_operation"): None,
-        ("failure", "unknown"): None,
-        ("learning", None): ("insight_type", ("pattern", "correction", "preference", "fact")),
-        ("interaction", None): ("sentiment", ("positive", "neutral", "negative")),
-    }
-)
+ROUTES: Final[Mapping[tuple[str, str | None], tuple[str, tuple[str, ...]] | None]] = {
+    ("success", "code_interpreter"): ("task_type", ("write", "debug", "refactor", "explain")),
+    ("success", "web_search"): ("domain", ("technical", "research", "general")),
+    ("success", "file_operation"): None,
+    ("success", "conversation"): None,
+    ("failure", "code_interpreter"): ("error_type", ("syntax", "runtime", "logic", "timeout")),
+    ("failure", "web_search"): ("reason", ("no_results", "blocked", "irrelevant")),
+    ("failure", "file_operation"): None,
+    ("failure", "unknown"): None,
+    ("learning", None): ("insight_type", ("pattern", "correction", "preference", "fact")),
+    ("interaction", None): ("sentiment", ("positive", "neutral", "negative")),
+}
+# What each of these keys is for.
+ROUTING_KEYS: Final = {
+    route[0]: f"Of outcome {outcome}{f', tool {tool}' if tool else ''}: {', '.join(route[1])}."
+    for (outcome, tool), route in ROUTES.items()
+    if route
+}
 
 # The folder of what could not be routed. It is kept and counted, and nothing is concluded from it.
 INTAKE: Final = "_intake"
@@ -424,8 +426,7 @@ class Experience(Record):
                 data["outcome"] = plain_outcome(outcome)
             summary, content = data.get("summary", ""), data.get("content")
             if isinstance(summary, str) and isinstance(content, str):
-                summary = summary or content[:SUMMARY_FROM_CONTENT_CHARS]
-                data["summary"] = safe_summary(summary)
+                data["summary"] = safe_summary(summary or content[:SUMMARY_FROM_CONTENT_CHARS])
         made = make(data)
         check_keys(made.__pydantic_extra__)
         if made.unrouted is None and not made.own_schema and made.outcome not in OUTCOMES:

@@ -78,13 +78,9 @@ def describe_as(record: type[Model], field: str, **more: Any) -> Any:
     return Field(description=record.model_fields[field].description, **more)
 
 
-def _describe_key(key: str, **more: Any) -> Any:
-    """A field that is the key which an outcome and a tool are filed by."""
-    for (outcome, tool), route in kinds.ROUTES.items():
-        if route and route[0] == key:
-            of_tool = f" of {tool}" if tool else ""
-            return Field(description=f"Of a {outcome}{of_tool}: {', '.join(route[1])}.", **more)
-    raise KeyError(key)
+def _of_route(key: str, **more: Any) -> Any:
+    """A field that is a key which an outcome and a tool are filed by."""
+    return Field(description=kinds.ROUTING_KEYS[key], **more)
 
 
 class Arguments(Model):
@@ -160,12 +156,12 @@ class Remember(Enveloped):
         Name | None, describe_as(kinds.Experience, "tool", examples=["code_interpreter"])
     ] = None
     summary: Annotated[Text | None, describe_as(kinds.Experience, "summary")] = None
-    task_type: Annotated[Name | None, _describe_key("task_type")] = None
-    domain: Annotated[Name | None, _describe_key("domain")] = None
-    error_type: Annotated[Name | None, _describe_key("error_type", examples=["runtime"])] = None
-    reason: Annotated[Name | None, _describe_key("reason")] = None
-    insight_type: Annotated[Name | None, _describe_key("insight_type")] = None
-    sentiment: Annotated[Name | None, _describe_key("sentiment")] = None
+    task_type: Annotated[Name | None, _of_route("task_type")] = None
+    domain: Annotated[Name | None, _of_route("domain")] = None
+    error_type: Annotated[Name | None, _of_route("error_type", examples=["runtime"])] = None
+    reason: Annotated[Name | None, _of_route("reason")] = None
+    insight_type: Annotated[Name | None, _of_route("insight_type")] = None
+    sentiment: Annotated[Name | None, _of_route("sentiment")] = None
     keys: OwnKeys = {}
 
     def keywords(self) -> dict[str, Any]:

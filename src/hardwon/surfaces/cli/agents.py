@@ -9,7 +9,7 @@ in one line on standard error.
 
 import os
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from datetime import datetime
 from functools import partial
@@ -19,7 +19,6 @@ from typing import Annotated, Any, Final, Literal, TypeVar
 import typer
 
 from hardwon import limits
-from hardwon.capture import git_hooks
 from hardwon.capture.agent_settings import LAYOUTS, AgentSettings, Scope
 from hardwon.capture.hook_log import HookRun, HookSummary, sum_up_runs
 from hardwon.capture.pause import pause_hooks, resume_hooks
@@ -33,6 +32,7 @@ from hardwon.surfaces.cli import base as cli
 from hardwon.text.terms import say_count
 from hardwon_cli import hook
 
+GIT_HOOK: Final = "post-commit"
 # A git hook gives up after so long, whatever holds it up. Who commits does not wait for a memory.
 HOOK_S_MAX: Final = 5.0
 
@@ -45,6 +45,7 @@ RUN_ADVICE_S: Final = 3.0
 
 T = TypeVar("T")
 app = cli.make_app()
+Quiet = Annotated[bool, cli.opt("Say nothing beforehand.", "--quiet", "-q")]
 
 
 @cli.command(
@@ -55,18 +56,13 @@ app = cli.make_app()
     context_settings={"allow_interspersed_args": False},
 )
 def run(
-    words: Annotated[
-        list[str], cli.arg("The command, with everything that belongs to it.", "COMMAND...")
-    ],
-    task: cli.Text = cli.opt(
-        "What it is for.", offer="task_id", show_default="the command itself", default=None
-    ),
-    author: cli.Text = cli.opt("Who runs it.", offer="author", default=None),
-    tag: cli.Texts = cli.opt("A tag of the record; as often as you like.", default=None),
-    quiet: bool = cli.flag("Say nothing beforehand.", "--quiet", "-q"),
-    stop_if_blocked: bool = cli.flag(
-        "Do not run what failed the same way again and again.", "--stop-if-blocked"
-    ),
+    words: list[str],
+    *,
+    task: cli.Text = None,
+    author: cli.Text = None,
+    tag: cli.Texts = None,
+    quiet: Quiet = False,
+    stop_if_blocked: bool = False,
 ) -> None:
     """Run a command, warn where it failed before, record it.
 
@@ -81,6 +77,13 @@ def run(
     Examples:
       hardwon run -- python3 -c 'print(6 * 7)'
       hardwon run --task "the parser reads dates" -- python3 -m compileall -q .
+
+    Options:
+      words COMMAND...: The command, with everything that belongs to it.
+      task: What it is for. [the command itself]
+      author: Who runs it.
+      tag: A tag of the record; as often as you like.
+      stop_if_blocked: Do not run what failed the same way again and again.
     """
     from hardwon.capture import process
     from hardwon.capture import run as attempts
@@ -146,13 +149,10 @@ def ask_in_time(
 
 @cli.command(app, "import")
 def import_sessions(
-    form: Annotated[
-        Literal["claude-code", "codex", "otlp"], cli.arg("claude-code, codex or otlp.", "FORMAT")
-    ],
-    path: cli.Text = cli.arg(
-        "A file, or a folder of them.", show_default="where the agent keeps them", default=None
-    ),
-    everywhere: bool = cli.flag("Also sessions of other repositories.", "--everywhere"),
+    form: Literal["claude-code", "codex", "otlp"],
+    path: cli.Text = None,
+    *,
+    everywhere: bool = False,
     dry_run: cli.DryRun = False,
 ) -> None:
     """Take in sessions that coding agents left on disk.
@@ -173,6 +173,11 @@ def import_sessions(
       hardwon import claude-code
       hardwon import codex ~/.codex/sessions/2026 --dry-run
       hardwon import otlp traces.jsonl --json
+
+    Options:
+      form FORMAT: claude-code, codex or otlp.
+      path: A file, or a folder of them. [where the agent keeps them]
+      everywhere: Also sessions of other repositories.
     """
     from hardwon.capture.transcripts import HOMES, take_in
 
@@ -194,16 +199,8 @@ def import_sessions(
     cli.show(done, "\n".join(lines))
 
 
-HooksOf = Literal["git", "claude-code", "codex", "cursor"]
-Into = Annotated[HooksOf, cli.arg("What they are hooks of.")]
-Local = Annotated[
-    bool, cli.opt("claude-code: in .claude/settings.local.json, for you alone.", "--local")
-]
-User = Annotated[bool, cli.opt("agents: in your own settings, wherever you work.", "--user")]
-
-
 @cli.command(app, "pause")
-def pause(length: str = cli.arg("For how long: 30m, 2h, 1d.", default="1d")) -> None:
+def pause(length: str = "1d") -> None:
     """Keep the hooks of coding agents quiet here for a while.
 
     What is done is recorded all the same.
@@ -214,6 +211,9 @@ def pause(length: str = cli.arg("For how long: 30m, 2h, 1d.", default="1d")) -> 
     Examples:
       hardwon pause
       hardwon pause 2h
+
+    Options:
+      length: For how long: 30m, 2h, 1d.
     """
     with cli.read_memory() as memory:
         until = pause_hooks(memory.location, memory.project, length)
@@ -237,53 +237,44 @@ def resume() -> None:
     cli.show({"was_quiet": was_quiet}, shown)
 
 
+HooksOf = Literal["claude-code", "codex", "cursor"]
+Agent = Annotated[HooksOf, cli.arg("Whose hooks.", "AGENT")]
+Local = Annotated[
+    bool, cli.opt("claude-code: in .claude/settings.local.json, for you alone.", "--local")
+]
+User = Annotated[bool, cli.opt("In your own settings, wherever you work.", "--user")]
+
+
 @cli.add_group(app, "hooks")
 def hooks() -> None:
-    """Let git and coding agents ask and tell by themselves.
+    """Let coding agents ask and tell by themselves, and git tell.
 
-    `hardwon hooks install` puts a `post-commit` hook into this repository: a commit that makes tests
-    pass publishes what led to it, as [run.md](run.md) says. A hook that is there already is kept as
-    `post-commit.before-hardwon`, called first, and gets its name back on removal. `core.hooksPath` and
-    linked worktrees are followed. `--memory` and `--project` are what the hook will use.
+    `hardwon hooks install claude-code` sets up Claude Code's hooks, `codex` and `cursor` theirs;
+    `remove` and `status` take the same words ([more](coding-agents.md#hooks)). `--memory` and
+    `--project` are what the hooks will use.
 
-    `hardwon hooks install claude-code` sets up Claude Code's hooks instead, `codex` and `cursor`
-    theirs; `remove` and `status` take the same words ([more](coding-agents.md#hooks)).
+    `hardwon hooks run post-commit` is for git's hook of that name: a commit that makes tests pass
+    publishes what led to it, as [run.md](run.md#the-git-hook) says.
     """
 
 
-# What an agent's hooks are called with.
-OF_AGENTS: Final = {
-    "ask_blocked": Annotated[
-        bool, cli.opt("agents: ask you before what failed the same way twice.", "--ask-blocked")
-    ],
-    "deny_blocked": Annotated[bool, cli.opt("agents: do not allow it.", "--deny-blocked")],
-    "make_memory": Annotated[
-        bool, cli.opt("agents: record also where there is no memory yet.", "--make-memory")
-    ],
-    "no_prompts": Annotated[
-        bool, cli.opt("agents: do not keep what was asked as the task.", "--no-prompts")
-    ],
-    "budget": Annotated[
-        int,
-        cli.opt(
-            "agents: tokens of a context at most.",
-            min=1,
-            max=limits.CONTEXT_TOKENS_MAX,
-            show_default=str(limits.AGENT_CONTEXT_TOKENS),
-        ),
-    ],
-}
+Budget = Annotated[
+    int, cli.opt("Tokens of a context at most.", min=1, max=limits.CONTEXT_TOKENS_MAX)
+]
 
 
 @cli.command(hooks, "install")
-@cli.with_options("chosen", OF_AGENTS)
 def install_hooks(
-    chosen: dict[str, Any],
-    into: Into = "git",
-    shared: bool = cli.flag("git: also in a hooks folder that other repositories use.", "--shared"),
+    agent: Agent,
+    *,
+    ask_blocked: bool = False,
+    deny_blocked: bool = False,
+    make_memory: bool = False,
+    no_prompts: bool = False,
+    budget: Budget = limits.AGENT_CONTEXT_TOKENS,
     local: Local = False,
     user: User = False,
-    dry_run: bool = cli.flag("agents: print the settings file as it would be.", "--dry-run"),
+    dry_run: bool = False,
 ) -> None:
     """Install them. What is there already stays, and keeps running.
 
@@ -291,26 +282,34 @@ def install_hooks(
 
     \b
     Examples:
-      hardwon hooks install
+      hardwon hooks install claude-code
       hardwon hooks install claude-code --local --make-memory
+
+    Options:
+      ask_blocked: Ask you before what failed the same way twice.
+      deny_blocked: Do not allow it.
+      make_memory: Record also where there is no memory yet.
+      no_prompts: Do not keep what was asked as the task.
+      dry_run: Print the settings file as it would be.
     """
-    if into == "git":
-        refuse(into, local=local, user=user, **chosen, dry_run=dry_run)
-        folder = git_hooks.folder_of_hooks(find_root(), shared=shared)
-        show_hooks([git_hooks.install(folder, cli.memory_options())], [])
-        return
-    refuse(into, shared=shared)
-    if {"ask_blocked", "deny_blocked"} <= chosen.keys():
+    if ask_blocked and deny_blocked:
         raise typer.BadParameter("not both of --ask-blocked and --deny-blocked")
-    settings, options = find_settings(into, local, user), list[str]()
-    for name, value in chosen.items():
-        options += [f"--{name.replace('_', '-')}", *([] if value is True else [str(value)])]
+    settings = find_settings(agent, local, user)
+    flags = {
+        "--ask-blocked": ask_blocked,
+        "--deny-blocked": deny_blocked,
+        "--make-memory": make_memory,
+        "--no-prompts": no_prompts,
+    }
+    options = [flag for flag, wanted in flags.items() if wanted]
+    if budget != limits.AGENT_CONTEXT_TOKENS:
+        options += ["--budget", str(budget)]
     called = settings.command(cli.memory_options(), options)
     if dry_run:
         cli.write(settings.plan(called))
         return
     settings.install(called)
-    if "make_memory" not in chosen and not memory_exists(cli.find_target().memory):
+    if not make_memory and not memory_exists(cli.find_target().memory):
         cli.complain(
             f"there is no memory at {find_place(cli.find_target().memory).location} yet: until there is "
             "one, nothing is recorded (or install with --make-memory)"
@@ -318,41 +317,31 @@ def install_hooks(
     if why := settings.find_trouble(called):
         cli.complain(f"what it calls cannot be started: {called}: {why}")
     note_others(settings, "where both apply, everything is recorded twice: also installed in")
-    show_hooks([], [settings])
+    show_hooks([settings])
 
 
 @cli.command(hooks, "remove")
-def remove_hooks(into: Into = "git", local: Local = False, user: User = False) -> None:
-    """Remove them, and put back what was there before.
+def remove_hooks(agent: Agent, *, local: Local = False, user: User = False) -> None:
+    """Remove them. What else is in the settings stays.
 
     JSON: as `hardwon hooks status` prints it.
 
     \b
     Examples:
-      hardwon hooks remove
+      hardwon hooks remove claude-code
       hardwon hooks remove claude-code --local
     """
-    if into == "git":
-        refuse(into, local=local, user=user)
-        show_hooks([git_hooks.remove(git_hooks.folder_of_hooks(find_root(), shared=True))], [])
-        return
-    settings = find_settings(into, local, user)
+    settings = find_settings(agent, local, user)
     settings.remove()
     note_others(settings, "still installed in")
-    show_hooks([], [settings])
+    show_hooks([settings])
 
 
 @cli.command(hooks, "status")
-def hooks_status(
-    into: HooksOf | None = cli.arg("Of these alone.", default=None),
-    local: Local = False,
-    user: User = False,
-) -> None:
-    """Say which are installed; of an agent's, in which of its settings files.
+def hooks_status(agent: HooksOf | None = None, *, local: Local = False, user: User = False) -> None:
+    """Say which are installed, in which of an agent's settings files, and how they ran.
 
-    JSON: `hooks`, a list of `name`, `path`, `state` (`installed`, `absent`, or `other`:
-    somebody else's); of git `chained` (an earlier hook is kept beside it), `edited` (somebody changed
-    ours: it is left alone until that is undone); of an agent, where `name` is the event, `command`
+    JSON: `hooks`, a list of `name` (the event), `path`, `state` (`installed` or `absent`), `command`
     (what is called), `found` (whether that is there), `last_run` and `last_ms` (null: never, here), and
     of the last seven days `runs`, `spoke` (in how many of them) and `said` (last); `error`, where the
     last one failed.
@@ -361,25 +350,20 @@ def hooks_status(
     Examples:
       hardwon hooks status --json
       hardwon hooks status claude-code
+
+    Options:
+      agent AGENT: Of this agent alone.
     """
-    if into in (None, "git"):
-        refuse(into or "everything", local=local, user=user)
-    files = [
-        AgentSettings(agent, scope, find_root())
-        for agent, layout in LAYOUTS.items()
-        for scope in layout.files
-        if into in (None, agent)
-    ]
-    of_git = []
-    if into in (None, "git"):
-        try:
-            of_git = [git_hooks.status(git_hooks.folder_of_hooks(find_root(), shared=True))]
-        except PlaceError as error:  # agents work there too
-            if into:
-                raise
-            cli.complain(str(error))
-    chosen = [find_settings(str(into), local, user)] if local or user else files
-    show_hooks(of_git, chosen, lately=True)
+    if agent and (local or user):
+        files = [find_settings(agent, local, user)]
+    else:
+        files = [
+            AgentSettings(name, scope, find_root())
+            for name, layout in LAYOUTS.items()
+            for scope in layout.files
+            if agent in (None, name)
+        ]
+    show_hooks(files, lately=True)
 
 
 @cli.command(
@@ -391,12 +375,12 @@ def hooks_status(
 )
 def run_hook(ctx: typer.Context, name: str) -> None:
     """What an installed hook calls. It never fails, and never takes long."""
-    if name != git_hooks.NAME:
+    if name != GIT_HOOK:
         named = {"--memory": cli.Line.memory, "--project": cli.Line.project}
         before = [word for option, value in named.items() if value for word in (option, value)]
         if not hook.main([*before, "hooks", "run", name, *ctx.args]):
             words = " ".join((name, *ctx.args))
-            known = ", ".join((*AGENTS, git_hooks.NAME))
+            known = ", ".join((*AGENTS, GIT_HOOK))
             raise typer.BadParameter(
                 f"{words!r} is not allowed; allowed: {known}, with the options of hooks install",
                 param_hint="NAME",
@@ -442,31 +426,13 @@ def find_settings(agent: str, local: bool, user: bool) -> AgentSettings:
         raise typer.BadParameter("not both of --local and --user")
     scope: Scope = "local" if local else "user" if user else "project"
     if scope not in LAYOUTS[agent].files:
-        refuse(agent, local=local)
+        raise typer.BadParameter(f"--local has no meaning for hooks of {agent}")
     return AgentSettings(agent, scope, find_root())
 
 
-def refuse(target: str, **options: bool) -> None:
-    """Options of the other target."""
-    for name in (name.replace("_", "-") for name, wanted in options.items() if wanted):
-        raise typer.BadParameter(f"--{name} has no meaning for hooks of {target}")
-
-
-_STATES: Final = {"installed": "installed", "absent": "not installed", "other": "somebody else's"}
-
-
-def show_hooks(
-    of_git: Sequence[git_hooks.Hook], files: Iterable[AgentSettings], *, lately: bool = False
-) -> None:
-    """Prints the state of each hook; of an agent's, whether what it calls is there. `lately`: also how
-    it ran.
-    """
-    listed: list[Any] = list(of_git)
-    lines, missing = [], []
-    for one in of_git:
-        chained = f"; calls {one.path.name}{git_hooks.SAVED} first" if one.chained else ""
-        edited = ", with changes of somebody's" if one.edited else ""
-        lines.append(f"{one.name}: {_STATES[one.state]}{edited} ({one.path}{chained})")
+def show_hooks(files: Iterable[AgentSettings], *, lately: bool = False) -> None:
+    """Prints the state of each hook, and whether what it calls is there. `lately`: also how it ran."""
+    listed, lines, missing = list[Any](), list[str](), list[str]()
     for settings in files:
         events: dict[str, list[str]] = {"installed": [], "absent": []}
         hooks_here = settings.status()
@@ -485,7 +451,8 @@ def show_hooks(
                 never.append(event.event)
             if event.command and not event.is_there:
                 missing.append(f"what it calls cannot be found: {event.command}")
-        states = [f"{', '.join(names)} {_STATES[name]}" for name, names in events.items() if names]
+        words = {"installed": "installed", "absent": "not installed"}
+        states = [f"{', '.join(names)} {words[state]}" for state, names in events.items() if names]
         if never and lately:
             lines_of_runs.append(f"  not run here yet: {', '.join(never)}")
         lines += [f"{settings.path}: {'; '.join(states)}", *(lines_of_runs if lately else ())]
@@ -524,19 +491,13 @@ def note_others(settings: AgentSettings, note: str) -> None:
                 cli.complain(f"{note} {other.path}")
 
 
-Unverified = Annotated[bool, cli.opt("Also what nobody verified.", "--unverified")]
-
-
 @cli.add_group(app, "skills")
 def skills() -> None:
     """What has proved itself, as Agent Skills."""
 
 
 @cli.command(skills, "export")
-def export_skills(
-    folder: Annotated[str, cli.arg("The folder of skills, such as .claude/skills.")],
-    unverified: Unverified = False,
-) -> None:
+def export_skills(folder: str, *, unverified: bool = False) -> None:
     """Write what has proved itself as Agent Skills (SKILL.md).
 
     Only what is verified, by somebody or a test, unless `--unverified` is given. Files are
@@ -549,6 +510,10 @@ def export_skills(
     Examples:
       hardwon skills export .claude/skills
       hardwon skills export ~/.agents/skills --unverified --json
+
+    Options:
+      folder: The folder of skills, such as .claude/skills.
+      unverified: Also what nobody verified.
     """
     with cli.read_memory() as memory:
         done = memory.skills.export(folder, unverified=unverified)

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
+from textwrap import dedent
 from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple, NoReturn
 
 import typer
@@ -54,6 +55,17 @@ class Line:
 
 # How commands are declared.
 
+# What stands under "Options:" at the end of a docstring: a parameter, how its value is shown, what it
+# means, and what it is where nobody says.
+_MEANING: Final = re.compile(r"(\w+)(?: ([^\s:]+))?: (.*?)(?: \[([^][]+)\])?")
+# Parameters whose values a shell offers, with the name under which a memory has them.
+_OFFERED: Final = {
+    **{name: name for name in ("author", "issue_type", "model", "project", "task_id", "tool")},
+    **dict.fromkeys(("ids", "record_id", "old_id", "new_id", "decision_id", "recalled"), "id"),
+    "source": "author",
+    "task": "task_id",
+}
+
 
 def make_app() -> typer.Typer:
     """What the commands of a module are declared on."""
@@ -68,7 +80,7 @@ def add_group(
     def add(function: Callable[..., None]) -> typer.Typer:
         """What its commands are declared on."""
         group = typer.Typer(**{"no_args_is_help": True, **settings})
-        group.callback()(function)
+        group.callback()(declare(function))
         app.add_typer(group, name=name)
         return group
 
@@ -86,10 +98,44 @@ def command(
     def add(function: Callable[..., None]) -> Callable[..., None]:
         """The function, as it was."""
         made = with_options("", {"as_json": Json}, obey)(function) if prints_json else function
-        group.command(name, **settings)(made)
+        group.command(name, **settings)(declare(made))
         return function
 
     return add
+
+
+def declare(function: Callable[..., None]) -> Callable[..., None]:
+    """The function as typer is to see it: parameters before a `*` are arguments, those behind it
+    options, and its docstring says what they mean.
+    """
+    about, _, listed = str(inspect.getdoc(function)).partition("\n\nOptions:\n")
+    lines = re.sub(r"\n +", " ", dedent(listed)).splitlines()
+    meanings = {match[1]: match.groups()[1:] for match in map(_MEANING.fullmatch, lines) if match}
+    parameters = []
+    for one in inspect.signature(function).parameters.values():
+        metavar, meaning, default = meanings.get(one.name, (None, None, None))
+        shape = one.annotation
+        if meaning:
+            more: dict[str, Any] = {"show_default": default} if default else {}
+            if one.kind is one.KEYWORD_ONLY:
+                names = [f"--{one.name.replace('_', '-')}"] if shape is bool else []
+                shape = Annotated[shape, opt(meaning, *names, metavar=metavar, **more)]
+            else:
+                shape = Annotated[shape, arg(meaning, metavar, **more)]
+        if one.name in _OFFERED and hasattr(shape, "__metadata__"):
+            shape.__metadata__[0].autocompletion = complete(_OFFERED[one.name])
+        parameters.append(one.replace(annotation=shape))
+    return _sign(lambda **values: function(**values), about, parameters)
+
+
+def _sign(
+    run: Callable[..., None], about: str, parameters: Sequence[inspect.Parameter]
+) -> Callable[..., None]:
+    """The function, which typer takes for one with these parameters."""
+    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    run.__annotations__ = {one.name: one.annotation for one in parameters}
+    run.__doc__ = about
+    return run
 
 
 def with_options(
@@ -101,7 +147,7 @@ def with_options(
     """
 
     def add(function: Callable[..., None]) -> Callable[..., None]:
-        """The function as typer is to see it: with these parameters."""
+        """The function with these parameters."""
 
         def run(**values: Any) -> None:
             all_values = {name: values.pop(name) for name in options}
@@ -109,17 +155,13 @@ def with_options(
             taken = take(named)
             function(**values, **({into: taken} if into else {}))
 
-        keyword = inspect.Parameter.KEYWORD_ONLY
         own = inspect.signature(function).parameters.values()
-        parameters = [one.replace(kind=keyword) for one in own if one.name != into]
-        parameters += [
-            inspect.Parameter(name, keyword, default=None, annotation=annotation)
-            for name, annotation in options.items()
+        keyword = inspect.Parameter.KEYWORD_ONLY
+        more = [
+            inspect.Parameter(name, keyword, default=None, annotation=shape)
+            for name, shape in options.items()
         ]
-        run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]  # typer reads it
-        run.__annotations__ = {one.name: one.annotation for one in parameters}
-        run.__doc__ = function.__doc__
-        return run
+        return _sign(run, str(function.__doc__), [*(one for one in own if one.name != into), *more])
 
     return add
 
@@ -146,25 +188,14 @@ def complete(name: str) -> Callable[[typer.Context, str], list[str]]:
     return offer
 
 
-def opt(about: str, *names: str, default: Any = ..., offer: str = "", **settings: Any) -> Any:
-    """An option; it has to be given where it has no default. `offer`: what a shell offers for it,
-    as `complete` takes it.
-    """
-    callback = complete(offer) if offer else None
-    return typer.Option(default, *names, help=about, autocompletion=callback, **settings)
+def opt(about: str, *names: str, **settings: Any) -> Any:
+    """An option."""
+    return typer.Option(*names, help=about, **settings)
 
 
-def flag(about: str, *names: str, **settings: Any) -> Any:
-    """An option that is there or not."""
-    return opt(about, *names, default=False, **settings)
-
-
-def arg(
-    about: str, metavar: str | None = None, default: Any = ..., offer: str = "", **more: Any
-) -> Any:
-    """An argument. `offer` as of `opt`."""
-    callback = complete(offer) if offer else None
-    return typer.Argument(default, metavar=metavar, help=about, autocompletion=callback, **more)
+def arg(about: str, metavar: str | None = None, **settings: Any) -> Any:
+    """An argument."""
+    return typer.Argument(metavar=metavar, help=about, **settings)
 
 
 Json = Annotated[bool, opt("Print JSON for programs.", "--json")]
@@ -174,9 +205,11 @@ By = Annotated[str, opt("Who says so.")]
 Limit = Annotated[int, opt("At most so many.", "--limit", "-k", min=1, max=limits.SHOWN_MAX)]
 Days = Annotated[int, arg("Of the last so many days.", "DAYS", min=1, max=limits.DAYS_MAX)]
 OlderThan = Annotated[int, arg("Older than so many days.", "DAYS", min=0, max=limits.DAYS_MAX)]
-RecordIds = Annotated[list[str], arg("Ids of records.", "ID...", offer="id")]
-RecordId = Annotated[str, arg("The id of a record.", "ID", offer="id")]
-OfTask = Annotated[str | None, opt("Of this task.", offer="task_id")]
+Port = Annotated[int, opt("The port; 0 takes one that is free.", min=0, max=65535)]
+Seed = Annotated[int, opt("The same seed makes the same data.", min=0)]
+RecordIds = Annotated[list[str], arg("Ids of records.", "ID...")]
+RecordId = Annotated[str, arg("The id of a record.", "ID")]
+OfTask = Annotated[str | None, opt("Of this task.")]
 Text = str | None
 Texts = list[str] | None
 

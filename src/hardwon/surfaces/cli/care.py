@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from hardwon import limits
 from hardwon.errors import PlaceError
@@ -48,22 +48,25 @@ def show_status(change: Callable[..., AnyRecord], *ids: str) -> None:
 @cli.command(app, "verify")
 def verify(
     record_id: cli.RecordId,
-    by: str = cli.opt(
-        "What confirmed it.", metavar="|".join(get_args(Verifier)), default="human_approval"
-    ),
-    verification_id: cli.Text = cli.opt("Which run, approval or build it was.", default=None),
+    *,
+    by: Verifier = "human_approval",
+    verification_id: cli.Text = None,
 ) -> None:
     """Mark a record as verified. A test, a person or a compiler showed it to be true.
 
     \b
     Examples:
       hardwon verify 0198c0de-0000-7000-8000-000000000001 --by test_runner --verification-id ci-1234
+
+    Options:
+      by: What confirmed it.
+      verification_id: Which run, approval or build it was.
     """
     show_status(lambda memory, whole: memory.verify(whole, by, verification_id), record_id)
 
 
 @cli.command(care, "publish")
-def publish(record_id: cli.RecordId, by: cli.By = "user") -> None:
+def publish(record_id: cli.RecordId, *, by: cli.By = "user") -> None:
     """Mark a verified record as one that proved itself.
 
     \b
@@ -74,7 +77,7 @@ def publish(record_id: cli.RecordId, by: cli.By = "user") -> None:
 
 
 @cli.command(care, "archive")
-def archive(record_id: cli.RecordId, reason: Reason, by: cli.By = "user") -> None:
+def archive(record_id: cli.RecordId, *, reason: Reason, by: cli.By = "user") -> None:
     """Take a record out of recall, and say why.
 
     \b
@@ -85,17 +88,16 @@ def archive(record_id: cli.RecordId, reason: Reason, by: cli.By = "user") -> Non
 
 
 @cli.command(care, "supersede")
-def supersede(
-    old_id: Annotated[str, cli.arg("The id of a record.", "OLD", offer="id")],
-    new_id: Annotated[str, cli.arg("The record that replaces it.", "NEW", offer="id")],
-    reason: Reason,
-    by: cli.By = "user",
-) -> None:
+def supersede(old_id: str, new_id: str, *, reason: Reason, by: cli.By = "user") -> None:
     """Archive a record in favour of another, which replaces it.
 
     \b
     Examples:
       hardwon care supersede 0198c0de-0000-7000-8000-000000000001 0198c0de-0000-7000-8000-000000000002 --reason "it moved"
+
+    Options:
+      old_id OLD: The id of a record.
+      new_id NEW: The record that replaces it.
     """
     show_status(lambda memory, old, new: memory.supersede(old, new, reason, by), old_id, new_id)
 
@@ -146,8 +148,9 @@ def write_event(happened: "LifeEvent") -> str:
 @cli.command(app, "forget")
 @with_filters
 def forget(
+    ids: cli.Texts = None,
+    *,
     filters: dict[str, Any],
-    ids: cli.Texts = cli.arg("Ids of records; or use filters.", "ID...", offer="id", default=None),
     by: cli.By = "user",
     dry_run: cli.DryRun = False,
     yes: cli.Yes = False,
@@ -162,6 +165,9 @@ def forget(
     Examples:
       hardwon forget 0198c0de-0000-7000-8000-000000000001 --dry-run
       hardwon forget --author somebody --until 2026-01-01 --yes --json
+
+    Options:
+      ids ID...: Ids of records; or use filters.
     """
     with cli.read_memory() as memory:
         wanted, narrowed = cli.whole_ids(memory, ids or ()), filters
@@ -192,10 +198,7 @@ def view_forgotten(memory: Memory, done: "Forgotten") -> cli.View:
 
 
 @cli.command(app, "undo")
-def undo(
-    decision_id: Annotated[str, cli.arg("The id of a decision, or of an event.", "ID", offer="id")],
-    by: cli.By = "user",
-) -> None:
+def undo(decision_id: str, *, by: cli.By = "user") -> None:
     """Take back a decision. A merge, a rollback, a cleanup, or a status.
 
     The id is the one that the command printed which decided it; of a status, that of the event in
@@ -204,6 +207,9 @@ def undo(
     \b
     Examples:
       hardwon undo 0198c0de-0000-7000-8000-000000000001
+
+    Options:
+      decision_id ID: The id of a decision, or of an event.
     """
     with cli.read_memory() as memory:
         record = memory.undo(cli.whole_id(memory, decision_id), by)
@@ -215,9 +221,7 @@ def undo(
 
 @cli.command(care, "decisions")
 def decisions(
-    action: Action | None = cli.opt("Only such decisions.", default=None),
-    task_id: cli.OfTask = None,
-    limit: cli.Limit = 100,
+    *, action: Action | None = None, task_id: cli.OfTask = None, limit: cli.Limit = 100
 ) -> None:
     """What was decided about knowledge and not undone, the newest first.
 
@@ -227,6 +231,9 @@ def decisions(
     Examples:
       hardwon care decisions
       hardwon care decisions --action merge --task-id easy --limit 50 --json
+
+    Options:
+      action: Only such decisions.
     """
     with cli.read_memory() as memory:
         decided = memory.care.decisions(action, task_id, limit)
@@ -234,11 +241,7 @@ def decisions(
 
 
 @cli.command(care, "rollback")
-def rollback(
-    source: Annotated[str, cli.arg("The author whose teaching is to be undone.", offer="author")],
-    reason: Reason,
-    by: cli.By = "user",
-) -> None:
+def rollback(source: str, *, reason: Reason, by: cli.By = "user") -> None:
     """Undo what a source taught: nothing that it recorded counts any more.
 
     A source is an author. Its records stay readable; recall leaves them out unless it is asked for
@@ -248,6 +251,9 @@ def rollback(
     \b
     Examples:
       hardwon care rollback agent-7 --reason "it reported successes that were none"
+
+    Options:
+      source: The author whose teaching is to be undone.
     """
     with cli.read_memory() as memory:
         counts = memory.stats().by_author
@@ -259,9 +265,7 @@ def rollback(
 
 
 @cli.command(care, "consolidate")
-def consolidate(
-    llm: bool = cli.flag("Also ask the LLM that is set up for rules.", "--llm"),
-) -> None:
+def consolidate(*, llm: bool = False) -> None:
     """Put knowledge in order. Rules that say nearly the same become one, contradictions are linked,
     what proved itself in several tasks holds for the project, and what nobody has seen for long
     retires.
@@ -274,6 +278,9 @@ def consolidate(
     Examples:
       hardwon care consolidate
       hardwon care consolidate --llm
+
+    Options:
+      llm: Also ask the LLM that is set up for rules.
     """
     kept = "what was decided so far stays; undo takes it back"
     with cli.read_memory() as memory, cli.progress("consolidating", kept):
@@ -288,12 +295,7 @@ def consolidate(
 
 
 @cli.command(care, "check-stale")
-def check_stale(
-    repo: str = cli.opt(
-        "A folder inside the git checkout to look at.", metavar="FOLDER", default="."
-    ),
-    dry_run: cli.DryRun = False,
-) -> None:
+def check_stale(*, repo: str = ".", dry_run: cli.DryRun = False) -> None:
     """Archive records whose files are no longer what they were, and bring back those whose files
     are again.
 
@@ -307,6 +309,9 @@ def check_stale(
     Examples:
       hardwon care check-stale --dry-run
       hardwon care check-stale --repo . --json
+
+    Options:
+      repo FOLDER: A folder inside the git checkout to look at.
     """
     with cli.read_memory() as memory, cli.progress("looking at files") as bar:
         done = memory.check_stale(repo, dry_run, progress=bar)
@@ -325,9 +330,8 @@ def check_stale(
 @cli.command(care, "cleanup")
 def cleanup(
     days: cli.OlderThan = limits.CLEANUP_DAYS,
-    keep_successes: int | None = cli.opt(
-        "Keep fixes that worked for so many days.", min=1, max=limits.DAYS_MAX, default=None
-    ),
+    *,
+    keep_successes: int | None = None,
     dry_run: cli.DryRun = False,
     yes: cli.Yes = False,
 ) -> None:
@@ -341,6 +345,9 @@ def cleanup(
     Examples:
       hardwon care cleanup 90 --dry-run
       hardwon care cleanup 30 --keep-successes 365 --yes
+
+    Options:
+      keep_successes: Keep fixes that worked for so many days.
     """
     with cli.read_memory() as memory:
 
@@ -371,7 +378,7 @@ def undo_hint(memory: Memory, event_id: str | None) -> str:
 
 
 @cli.command(care, "compact")
-def compact(yes: cli.Yes = False) -> None:
+def compact(*, yes: cli.Yes = False) -> None:
     """Give back the room of what was taken out. Asks first: no earlier cleanup can be undone
     afterwards.
 
@@ -434,7 +441,7 @@ def rebuild() -> None:
 
 
 @cli.command(care, "backup")
-def backup(file: Annotated[str, cli.arg("Where to: a file that does not exist yet.")]) -> None:
+def backup(file: str) -> None:
     """Copy the whole memory. Others may use it meanwhile; the copy is verified and gets a checksum
     beside it.
 
@@ -447,6 +454,9 @@ def backup(file: Annotated[str, cli.arg("Where to: a file that does not exist ye
     Examples:
       hardwon care backup copy.db
       hardwon care backup other.db --json
+
+    Options:
+      file: Where to: a file that does not exist yet.
     """
     with (
         cli.find_target().open(to_read=True, of_all=True) as memory,
@@ -459,7 +469,7 @@ def backup(file: Annotated[str, cli.arg("Where to: a file that does not exist ye
 
 
 @cli.command(care, "restore")
-def restore(file: Annotated[str, cli.arg("What backup made.")], yes: cli.Yes = False) -> None:
+def restore(file: str, *, yes: cli.Yes = False) -> None:
     """Put a backup where the memory is. Asks first; the memory that was there is kept beside it.
 
     Also while others have the memory open.
@@ -470,6 +480,9 @@ def restore(file: Annotated[str, cli.arg("What backup made.")], yes: cli.Yes = F
     Examples:
       hardwon care restore copy.db --yes
       hardwon --memory other care restore copy.db --yes --json
+
+    Options:
+      file: What backup made.
     """
     location = cli.find_target().memory
     if not Path(file).is_file():
@@ -485,13 +498,15 @@ def restore(file: Annotated[str, cli.arg("What backup made.")], yes: cli.Yes = F
     cli.show({"file": file, "kept": kept}, text)
 
 
+ModelName = Annotated[cli.Text, cli.opt("The model, of fastembed or of an endpoint.", "--model")]
+
+
 @cli.command(care, "reembed")
 def make_vectors(
-    embedder: Annotated[
-        Literal["wordllama", "fastembed", "endpoint"], cli.opt("What makes the vectors.")
-    ],
-    model: cli.Text = cli.opt("The model, of fastembed or of an endpoint.", default=None),
-    base_url: cli.Text = cli.opt("Of an endpoint.", metavar="URL", default=None),
+    *,
+    embedder: Literal["wordllama", "fastembed", "endpoint"],
+    model_name: ModelName = None,
+    base_url: cli.Text = None,
 ) -> None:
     """Make the vectors that recall by meaning needs.
 
@@ -509,6 +524,10 @@ def make_vectors(
     Examples:
       hardwon care reembed --embedder wordllama
       hardwon care reembed --embedder wordllama --json
+
+    Options:
+      embedder: What makes the vectors.
+      base_url URL: Of an endpoint.
     """
     from hardwon.outside import embedders
 
@@ -516,12 +535,12 @@ def make_vectors(
     if embedder == "wordllama":
         maker = embedders.WordLlamaEmbedder()
     elif embedder == "fastembed":
-        maker = embedders.FastembedEmbedder(model or embedders.FASTEMBED_MODEL)
+        maker = embedders.FastembedEmbedder(model_name or embedders.FASTEMBED_MODEL)
     else:
-        both = f"{base_url}, {model}"
-        check_that(base_url and model, "--base-url, --model", both, "both, for an endpoint")
+        both = f"{base_url}, {model_name}"
+        check_that(base_url and model_name, "--base-url, --model", both, "both, for an endpoint")
         key = os.environ.get("EMBEDDING_API_KEY", "")
-        maker = embedders.EndpointEmbedder(base_url or "", model or "", key)
+        maker = embedders.EndpointEmbedder(base_url or "", model_name or "", key)
     with (
         cli.find_target().open(to_read=True, embedder=maker) as memory,
         cli.progress("embedding", "what was made stays; it goes on where it was") as bar,
@@ -532,7 +551,7 @@ def make_vectors(
 
 
 @cli.command(app, "trust")
-def trust(tokens: bool = cli.flag("Keep the tokens that came with it, too.", "--tokens")) -> None:
+def trust(*, tokens: bool = False) -> None:
     """Use a memory that was found here and not made here.
 
     A memory that is found, because a `.hardwon` folder lies here or above or a checkout's settings
@@ -551,6 +570,9 @@ def trust(tokens: bool = cli.flag("Keep the tokens that came with it, too.", "--
     Examples:
       hardwon trust
       hardwon trust --json
+
+    Options:
+      tokens: Keep the tokens that came with it, too.
     """
     target = cli.find_target()
     path = find_place(target.memory).path

@@ -49,15 +49,7 @@ class Try(NamedTuple):
 
 
 @cli.command(app, "demo")
-def demo(
-    seed: int = cli.opt(
-        "The same seed makes the same two months, which end now.", min=0, default=0
-    ),
-    serve: bool = cli.flag("Look at two months of a made-up team in the dashboard.", "--serve"),
-    port: int = cli.opt(
-        "Where to; 0 takes one that is free.", min=0, max=65535, default=limits.SERVE_PORT
-    ),
-) -> None:
+def demo(*, seed: cli.Seed = 0, serve: bool = False, port: cli.Port = limits.SERVE_PORT) -> None:
     """See in a minute what a memory is good for. With --serve, look at a whole one; with --memory,
     fill that one.
 
@@ -74,6 +66,9 @@ def demo(
     Examples:
       hardwon demo
       hardwon --memory demo_brain demo --seed 7
+
+    Options:
+      serve: Look at two months of a made-up team in the dashboard.
     """
     target = cli.Target(cli.Line.memory, cli.Line.project)
     if not target.memory and not serve:

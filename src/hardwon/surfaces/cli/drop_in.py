@@ -54,7 +54,6 @@ _KNOWN_BY: Final = {
     **dict.fromkeys(("Scripts/ai_memory.py", "ai_memory.py"), r"class AIMemory\b"),
     **dict.fromkeys(("memory.sh", _SCRIPT), r"ai_memory|memory_cli|AIMemory"),
 }
-_ALSO: Final = f"Also put this one there: {', '.join(_BODIES)}."
 Whose = Literal["hardwon", "older", "another", "nobody"]
 
 
@@ -98,9 +97,7 @@ def group() -> None:
 
 
 @cli.command(group, "install")
-def install(
-    folder: Folder = Path(), module: list[str] | None = cli.opt(_ALSO, metavar="NAME", default=None)
-) -> None:
+def install(folder: Folder = Path(), *, module: cli.Texts = None) -> None:
     """Put Hardwon's modules in place of the older ones, which are kept aside.
 
     As far as they are there and are the older ones; files of those names that are something else are
@@ -112,6 +109,10 @@ def install(
     Examples:
       hardwon drop-in install . --module training.memory
       hardwon drop-in install . --module Scripts.ai_memory --module memory.sh --json
+
+    Options:
+      module NAME: Also put this one there: training/memory.py, Scripts/ai_memory.py, ai_memory.py,
+        memory.py, coherence.py, memory.sh, Scripts/memory_cli.sh.
     """
     wanted = {read_name(name) for name in module or ()}
     owners = find_owners(folder)

@@ -35,12 +35,9 @@ if TYPE_CHECKING:
 app = cli.make_app()
 
 _RUN_RECORDS_MAX: Final = 200
-_COMPLETED: Final = {"task_id", "tool", "author", "model", "issue_type"}
 # What a question may be narrowed by, as options.
 FILTERS: Final = {
-    name: Annotated[
-        cli.Text, cli.opt(str(field.description), offer=name if name in _COMPLETED else "")
-    ]
+    name: Annotated[cli.Text, cli.opt(str(field.description))]
     for name, field in Narrowing.model_fields.items()
 }
 
@@ -55,14 +52,11 @@ def read_filters(filters: dict[str, Any]) -> dict[str, Any]:
 
 with_filters = cli.with_options("filters", FILTERS, read_filters)
 AsOf = Annotated[cli.Text, cli.opt("As it was believed then.", metavar="TIME")]
-Issue = Annotated[cli.Text, cli.opt("An issue that is to be fixed.", metavar="JSON")]
+HowMany = Annotated[int, cli.opt("How many.", "--limit", "-k")]
 
 
 @cli.command(app, "init")
-def init(
-    tree: bool = cli.flag("Give it a tree of files, one for each experience.", "--tree"),
-    agents: bool = cli.flag("Tell agents of it: a section in AGENTS.md.", "--agents"),
-) -> None:
+def init(*, tree: bool = False, agents: bool = False) -> None:
     """Make a memory: .hardwon here, or where --memory says. One that is there stays as it is.
 
     Every command finds `.hardwon` from the folder it is in, and from all folders below. A
@@ -76,6 +70,10 @@ def init(
     Examples:
       hardwon init
       hardwon --memory agent_brain init --tree
+
+    Options:
+      tree: Give it a tree of files, one for each experience.
+      agents: Tell agents of it: a section in AGENTS.md.
     """
     target = cli.find_target()
     with make_memory(target) as (memory, created):
@@ -164,12 +162,7 @@ def config() -> None:
 
 @cli.command(app, "recall")
 @with_filters
-def recall(
-    query: Annotated[str, cli.arg("What it is about: an error, a task, a few words.")],
-    filters: dict[str, Any],
-    k: int = cli.opt("How many.", "--limit", "-k", default=5),
-    as_of: AsOf = None,
-) -> None:
+def recall(query: str, *, filters: dict[str, Any], limit: HowMany = 5, as_of: AsOf = None) -> None:
     """Find what answers a question, the best first.
 
     `--path` is a glob over the related files. A day is meant from its beginning, in UTC.
@@ -178,22 +171,24 @@ def recall(
     Examples:
       hardwon recall "login fails with KeyError"
       hardwon recall "timeout while uploading" -k 10 --outcome failure --since 2026-01-01
+
+    Options:
+      query: What it is about: an error, a task, a few words.
     """
     with cli.read_memory() as memory:
-        hits = memory.recall(query, k, as_of=cli.read_time(as_of), **filters)
+        hits = memory.recall(query, limit, as_of=cli.read_time(as_of), **filters)
     cli.show(hits, partial(views.draw_hits, hits))
 
 
 @cli.command(app, "context")
 def context(
-    query: cli.Text = cli.arg("What it is about: an error, a task, a few words.", default=None),
+    query: cli.Text = None,
+    *,
     task_id: cli.OfTask = None,
-    issue: Issue = None,
-    budget_tokens: int = cli.opt(
-        "The text has at most so many tokens.", default=limits.CONTEXT_TOKENS
-    ),
-    solved_from: float = cli.opt("What earned less than this did not solve its task.", default=1.0),
-    explain: bool = cli.flag("Also say why each line is there.", "--explain"),
+    issue: cli.Text = None,
+    budget_tokens: int = limits.CONTEXT_TOKENS,
+    solved_from: float = 1.0,
+    explain: bool = False,
 ) -> None:
     """Print what matters before the next attempt.
 
@@ -204,6 +199,13 @@ def context(
     Examples:
       hardwon context "login fails with KeyError"
       hardwon context --task-id easy --issue '{"model": "m", "issue_type": "TIMEOUT"}' --budget-tokens 200 --json
+
+    Options:
+      query: What it is about: an error, a task, a few words.
+      issue JSON: An issue that is to be fixed.
+      budget_tokens: The text has at most so many tokens.
+      solved_from: What earned less than this did not solve its task.
+      explain: Also say why each line is there.
     """
     with cli.read_memory() as memory:
         made = memory.context(
@@ -234,19 +236,14 @@ def write_context(made: "Context") -> str:
 
 @cli.command(app, "advise")
 def advise(
-    action: Annotated[str, cli.arg("The very command or change.")],
-    task: cli.Text = cli.opt("What it is for.", offer="task_id", default=None),
-    error: cli.Text = cli.opt("The error, as it was seen.", default=None),
-    issue: Issue = None,
-    steps: cli.Texts = cli.opt(
-        "A step of the current attempt; each so far.", "--step", metavar="JSON", default=None
-    ),
-    author: cli.Text = cli.opt(
-        "Who takes the action: for an issue, the fixer.", offer="author", default=None
-    ),
-    fail_if_blocked: bool = cli.flag(
-        "Exit code 1 where it failed the same way again and again.", "--fail-if-blocked"
-    ),
+    action: str,
+    *,
+    task: cli.Text = None,
+    error: cli.Text = None,
+    issue: cli.Text = None,
+    step: cli.Texts = None,
+    author: cli.Text = None,
+    fail_if_blocked: bool = False,
 ) -> None:
     """Say what is known of an action before it is taken.
 
@@ -254,6 +251,15 @@ def advise(
     Examples:
       hardwon advise "pip install torch"
       hardwon advise "retry the upload" --task "nightly backup" --error "timed out" --fail-if-blocked --json
+
+    Options:
+      action: The very command or change.
+      task: What it is for.
+      error: The error, as it was seen.
+      issue JSON: An issue that is to be fixed.
+      step JSON: A step of the current attempt; each so far.
+      author: Who takes the action: for an issue, the fixer.
+      fail_if_blocked: Exit code 1 where it failed the same way again and again.
     """
     with cli.read_memory() as memory:
         advice = memory.advise(
@@ -261,20 +267,17 @@ def advise(
             task=task,
             error=error,
             issue=read_object("--issue", issue) if issue else None,
-            steps=[read_object("--step", step) for step in steps or ()],
+            steps=[read_object("--step", text) for text in step or ()],
             author=author,
         )
     cli.show(advice, str(advice), failed=fail_if_blocked and advice.verdict == "blocked")
 
 
+Helped = Annotated[bool, cli.opt("Whether what they say was of use.", "--helped/--did-not-help")]
+
+
 @cli.command(app, "credit")
-def credit(
-    ids: cli.RecordIds,
-    helped: Annotated[
-        bool, cli.opt("Whether what they say was of use.", "--helped/--did-not-help")
-    ],
-    by: cli.By = "user",
-) -> None:
+def credit(ids: cli.RecordIds, *, helped: Helped, by: cli.By = "user") -> None:
     """Say whether what was recalled helped. It stands higher, or lower, from now on.
 
     Ids that no record has are named on standard error.
@@ -310,16 +313,7 @@ def stats() -> None:
 @cli.command(app, "browse")
 @with_filters
 def browse(
-    filters: dict[str, Any],
-    limit: int = cli.opt(
-        "How many.",
-        "--limit",
-        "-k",
-        min=1,
-        max=limits.PAGE_RECORDS_MAX,
-        default=limits.PAGE_RECORDS,
-    ),
-    cursor: cli.Text = cli.opt("What the page before gave as its next.", default=None),
+    *, filters: dict[str, Any], limit: HowMany = limits.PAGE_RECORDS, cursor: cli.Text = None
 ) -> None:
     """List records, the newest first. For all of them there is export.
 
@@ -327,6 +321,9 @@ def browse(
     Examples:
       hardwon browse
       hardwon browse --kind experience --outcome failure --since 2026-01-01 --limit 50 --json
+
+    Options:
+      cursor: What the page before gave as its next.
     """
     with cli.read_memory() as memory:
         page = memory.care.page(limit, cursor, **filters)
@@ -341,12 +338,7 @@ def browse(
 
 @cli.command(app, "show")
 def show_record(
-    record_id: cli.RecordId,
-    as_of: AsOf = None,
-    run: bool = cli.flag(
-        "The whole run that it is a part of: a session, the commands of one terminal.", "--run"
-    ),
-    fields: bool = cli.flag("Of a run all fields, and all that was printed.", "--fields"),
+    record_id: cli.RecordId, *, as_of: AsOf = None, run: bool = False, fields: bool = False
 ) -> None:
     """Print one record; a run as a story.
 
@@ -359,6 +351,10 @@ def show_record(
       hardwon show 0198c0de-0000-7000-8000-000000000001
       hardwon show 0198c0de-0000-7000-8000-000000000001 --run
       hardwon show 0198c0de-0000-7000-8000-000000000001 --json
+
+    Options:
+      run: The whole run that it is a part of: a session, the commands of one terminal.
+      fields: Of a run all fields, and all that was printed.
     """
     with cli.read_memory() as memory:
         record_id = cli.whole_id(memory, record_id)
@@ -403,13 +399,7 @@ def _find_run(memory: Memory, record: Trajectory) -> list[Trajectory]:
 
 @cli.command(app, "rules")
 def rules(
-    task_id: cli.Text = cli.arg(
-        "Of this task, and of the whole project.", metavar="TASK", offer="task_id", default=None
-    ),
-    state: RuleState | None = cli.opt(
-        "Only such rules.", show_default="active, of a task all", default=None
-    ),
-    limit: cli.Limit = 10,
+    task_id: cli.Text = None, *, state: RuleState | None = None, limit: cli.Limit = 10
 ) -> None:
     """List what works and what to avoid, by task.
 
@@ -420,6 +410,10 @@ def rules(
     Examples:
       hardwon rules easy
       hardwon rules --state candidate --limit 50 --json
+
+    Options:
+      task_id TASK: Of this task, and of the whole project.
+      state: Only such rules. [active, of a task all]
     """
     with cli.read_memory() as memory:
         tasks = [task_id]

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from hardwon.fixes.ai_memory import AIMemory
 
 app = cli.make_app()
-PATTERNS_SHOWN = 20
-All = Annotated[bool, cli.opt("Also issues that came up only once.", "--all")]
 
 
 _WHAT_WAS_DONE: Final = ("fix_commands", "analysis")
@@ -42,16 +40,19 @@ class History:
     is_named = False
 
 
-@cli.add_group(app, "fix-history")
-def history_group(
-    memory_dir: cli.Text = cli.opt(
+MemoryFolder = Annotated[
+    cli.Text,
+    cli.opt(
         "The folder of the fix history.",
         metavar="PATH",
         envvar="HARDWON_AIMEMORY",
         show_default="AIMemory",
-        default=None,
     ),
-) -> None:
+]
+
+
+@cli.add_group(app, "fix-history")
+def history_group(*, memory_dir: MemoryFolder = None) -> None:
     """Run a command of memory.sh. It works on the folder AIMemory and prints what scripts written for
     it read.
 
@@ -120,9 +121,7 @@ def history_stats() -> None:
 
 
 @cli.command(history_group, "model")
-def history_model(
-    name: Annotated[str, cli.arg("The model, as its fixes name it.", "NAME")],
-) -> None:
+def history_model(name: str) -> None:
     """Print what is known of a model, as one JSON object, with or without `--json`.
 
     JSON: `model_name`, `total_tests`, `success_rate`, `common_issues`, `effective_fixes`,
@@ -131,6 +130,9 @@ def history_model(
     \b
     Examples:
       hardwon fix-history model qwen2.5:7b
+
+    Options:
+      name NAME: The model, as its fixes name it.
     """
     with open_history() as history:
         insights = history.get_model_insights(name)
@@ -138,11 +140,7 @@ def history_model(
 
 
 @cli.command(history_group, "export")
-def history_export(
-    file: cli.Text = cli.arg(
-        "Where to.", "FILE", show_default="ai_insights_YYYYmmdd_HHMMSS.json", default=None
-    ),
-) -> None:
+def history_export(file: cli.Text = None) -> None:
     """Write the whole report to a file. A file of that name is replaced.
 
     JSON: `file`.
@@ -151,6 +149,9 @@ def history_export(
     Examples:
       hardwon fix-history export
       hardwon fix-history export insights.json --json
+
+    Options:
+      file FILE: Where to. [ai_insights_YYYYmmdd_HHMMSS.json]
     """
     target = file or f"ai_insights_{datetime.now().astimezone():%Y%m%d_%H%M%S}.json"
     with open_history() as history:
@@ -159,7 +160,7 @@ def history_export(
 
 
 @cli.command(history_group, "recent")
-def history_recent(days: cli.Days = 7, limit: cli.Limit = limits.SHOWN_MAX) -> None:
+def history_recent(days: cli.Days = 7, *, limit: cli.Limit = limits.SHOWN_MAX) -> None:
     """List the fixes that were tried in the last days.
 
     The newest first, each with its outcome; then how many there were in all these days.
@@ -198,7 +199,7 @@ def history_recent(days: cli.Days = 7, limit: cli.Limit = limits.SHOWN_MAX) -> N
 
 
 @cli.command(history_group, "successful")
-def history_successful(limit: cli.Limit = 5) -> None:
+def history_successful(*, limit: cli.Limit = 5) -> None:
     """List what worked best, by issue type.
 
     JSON: by issue type a list of strategies, of which each has `id`, `fix_commands`, `analysis`,
@@ -223,7 +224,7 @@ def history_successful(limit: cli.Limit = 5) -> None:
 
 
 @cli.command(history_group, "patterns")
-def history_patterns(limit: cli.Limit = PATTERNS_SHOWN, every: All = False) -> None:
+def history_patterns(*, limit: cli.Limit = 20, all: bool = False) -> None:  # noqa: A002
     """List the issues that keep coming up, and what fixes them.
 
     The most frequent first: the same signature, a model and issue type, an issue type on any model;
@@ -238,12 +239,15 @@ def history_patterns(limit: cli.Limit = PATTERNS_SHOWN, every: All = False) -> N
     Examples:
       hardwon fix-history patterns
       hardwon fix-history patterns --all --json
+
+    Options:
+      all: Also issues that came up only once.
     """
     with open_history() as history:
         seen = [
             pattern
             for pattern in history.memory.patterns(limit)
-            if every or pattern.success_count + pattern.failure_count > 1
+            if all or pattern.success_count + pattern.failure_count > 1
         ]
         times = history.memory.fixes.temporal_patterns()
     counts = ("success_count", "failure_count", "applied_count", "p_success", "last_seen")

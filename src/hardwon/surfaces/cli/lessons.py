@@ -28,11 +28,7 @@ Because = Annotated[cli.Text, cli.opt("Why.")]
 
 @cli.command(app, "lessons")
 def lessons(
-    about: cli.Text = cli.arg(
-        "A failure, in the words of its output, or some words.", default=None
-    ),
-    kind: Annotated[LessonKind | None, cli.opt("Of one kind alone.")] = None,
-    limit: cli.Limit = 20,
+    about: cli.Text = None, *, kind: LessonKind | None = None, limit: cli.Limit = 20
 ) -> None:
     """List what was learned here, newest first.
 
@@ -45,6 +41,10 @@ def lessons(
       hardwon lessons "KeyError: 'DATABASE_URL'"
       hardwon lessons deploy --kind way
       hardwon lessons --json
+
+    Options:
+      about: A failure, in the words of its output, or some words.
+      kind: Of one kind alone.
     """
     if about == _EDIT:
         _edit_lessons(kind, limit)
@@ -133,7 +133,7 @@ def why(lesson_id: LessonId) -> None:
 
 
 @cli.command(app, "right")
-def right(lesson_id: LessonId, because: Because = None, by: cli.By = "user") -> None:
+def right(lesson_id: LessonId, *, because: Because = None, by: cli.By = "user") -> None:
     """Say that a lesson is true: it is told first, whatever was counted.
 
     \b
@@ -146,7 +146,7 @@ def right(lesson_id: LessonId, because: Because = None, by: cli.By = "user") -> 
 
 
 @cli.command(app, "wrong")
-def wrong(lesson_id: LessonId, because: Because = None, by: cli.By = "user") -> None:
+def wrong(lesson_id: LessonId, *, because: Because = None, by: cli.By = "user") -> None:
     """Say that a lesson is false: nothing tells it again. `hardwon right` takes that back.
 
     \b

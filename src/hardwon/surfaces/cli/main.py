@@ -11,14 +11,13 @@ from collections.abc import Mapping
 from functools import cache
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
 import typer
 from typer.core import TyperGroup
 
 import hardwon
 from hardwon.errors import HardwonError
-from hardwon.memory.places import VARIABLES
 from hardwon.surfaces.cli import base as cli
 from hardwon.surfaces.cli.views import visible
 
@@ -116,26 +115,28 @@ def print_version(wanted: bool) -> None:
         raise typer.Exit
 
 
+Version = Annotated[
+    bool, cli.opt("Print the version.", "--version", callback=print_version, is_eager=True)
+]
+
+
 @app.callback()
+@cli.declare
 def global_options(
-    memory: str | None = cli.opt(
-        f"The memory: a folder, a .db file or postgresql://user@host/database; also {VARIABLES['memory']}. A "
-        "password in an address shows in lists of processes: PGPASSWORD, ~/.pgpass or ?service=NAME keeps it out.",
-        metavar="PATH",
-        show_default="as hardwon config says: the nearest .hardwon, else the user's own",
-        default=None,
-    ),
-    project: str | None = cli.opt(
-        f"The project within the memory; also {VARIABLES['project']}.",
-        metavar="NAME",
-        show_default="as hardwon config says",
-        offer="project",
-        default=None,
-    ),
-    version: bool = cli.flag(  # noqa: ARG001  # its callback answers
-        "Print the version.", "--version", callback=print_version, is_eager=True
-    ),
+    *,
+    memory: cli.Text = None,
+    project: cli.Text = None,
+    version: Version = False,  # noqa: ARG001  # its callback answers
 ) -> None:
+    """Before any command.
+
+    Options:
+      memory PATH: The memory: a folder, a .db file or postgresql://user@host/database; also
+        HARDWON_MEMORY. A password in an address shows in lists of processes: PGPASSWORD, ~/.pgpass
+        or ?service=NAME keeps it out. [as hardwon config says: the nearest .hardwon, else the
+        user's own]
+      project NAME: The project within the memory; also HARDWON_PROJECT. [as hardwon config says]
+    """
     cli.Line.memory, cli.Line.project, cli.Line.as_json = memory, project, False
 
 

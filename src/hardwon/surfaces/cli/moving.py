@@ -6,7 +6,7 @@ import sys
 from dataclasses import asdict
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Annotated, Any, Final
+from typing import Any, Final
 
 from hardwon import limits
 from hardwon.memory.places import find_place, memory_exists
@@ -18,18 +18,18 @@ from hardwon.surfaces.cli import base as cli
 from hardwon.text.terms import say_count
 
 app = cli.make_app()
-Author = Annotated[str, cli.opt("Who recorded what names nobody; rollback can undo a source.")]
 _LEFT_SHOWN: Final = 20  # of what is not taken over
 _STAYS: Final = "what came in so far stays; do it again to go on"
 
 
 @cli.command(app, "load")
 def load(
-    file: Annotated[str, cli.arg("A data set, or records; - reads standard input.")],
+    file: str,
+    *,
     dry_run: cli.DryRun = False,
-    author: Author = "agent",
-    strict: bool = cli.flag("Of records, demand all that the metadata schema does.", "--strict"),
-    trust: bool = cli.flag("Records keep the standing that the file gives them.", "--trust"),
+    author: str = "agent",
+    strict: bool = False,
+    trust: bool = False,
 ) -> None:
     """Take in records that were exported, or a data set. Also the metadata schema's JSON; exit code 1
     when something was refused.
@@ -56,6 +56,12 @@ def load(
     Examples:
       hardwon --memory agent_brain load memories.jsonl
       hardwon --memory agent_brain load memories.jsonl --dry-run --json
+
+    Options:
+      file: A data set, or records; - reads standard input.
+      author: Who recorded what names nobody; rollback can undo a source.
+      strict: Of records, demand all that the metadata schema does.
+      trust: Records keep the standing that the file gives them.
     """
     if file == "-":
         with TemporaryDirectory(prefix="hardwon-loading-") as folder:
@@ -108,10 +114,7 @@ def tell_conflict(record_id: str) -> str:
 
 
 @cli.command(app, "export")
-def export(
-    file: Annotated[str, cli.arg("Where to; - is standard output.")],
-    force: bool = cli.flag("Replace the file where there is one.", "--force"),
-) -> None:
+def export(file: str, *, force: bool = False) -> None:
     """Write the records to a file.
 
     The file is there whole or not at all, with one record a line, which `hardwon load` reads. Reports
@@ -123,6 +126,10 @@ def export(
     Examples:
       hardwon export records.jsonl
       hardwon export july.jsonl --json
+
+    Options:
+      file: Where to; - is standard output.
+      force: Replace the file where there is one.
     """
     if file != "-" and not force and Path(file).exists():
         cli.fail(f"{file} exists already: choose another name, or add --force")
@@ -143,13 +150,7 @@ def export(
 
 
 @cli.command(app, "merge")
-def merge(
-    other: Annotated[
-        str, cli.arg("Another memory: a folder, a .db file, a backup for instance, or a database.")
-    ],
-    trust: bool = cli.flag("Take over what was decided there too.", "--trust"),
-    dry_run: bool = cli.flag("Tell what would come, and change nothing.", "--dry-run"),
-) -> None:
+def merge(other: str, *, trust: bool = False, dry_run: cli.DryRun = False) -> None:
     """Bring in what another memory knows. Its records, and what was decided about them if you trust
     it.
 
@@ -176,6 +177,10 @@ def merge(
       hardwon --memory agent_brain merge copy.db
       hardwon --project website merge copy.db --json
       hardwon --memory agent_brain merge copy.db --trust
+
+    Options:
+      other: Another memory: a folder, a .db file, a backup for instance, or a database.
+      trust: Take over what was decided there too.
     """
     if not memory_exists(other):  # told before a memory is made for it
         cli.fail(
@@ -220,13 +225,10 @@ def tell_merge(done: Merged, other: str, project: str) -> list[str]:
 
 @cli.command(app, "adopt")
 def adopt(
-    path: Annotated[str, cli.arg("An older store: a file or a folder.")],
-    kind: StoreKind | None = cli.opt(
-        "What it is.", show_default="found out by looking", default=None
-    ),
-    author: cli.Text = cli.opt(
-        "The source that it counts as.", show_default="one for each kind of store", default=None
-    ),
+    path: str,
+    *,
+    kind: StoreKind | None = None,
+    author: cli.Text = None,
     dry_run: cli.DryRun = False,
 ) -> None:
     """Take in an older store of any kind. It is only read.
@@ -245,6 +247,11 @@ def adopt(
     Examples:
       hardwon adopt old/ai_memory.db --dry-run
       hardwon --memory agent_brain adopt old/ai_memory.db --author old-fixer --json
+
+    Options:
+      path: An older store: a file or a folder.
+      kind: What it is. [found out by looking]
+      author: The source that it counts as. [one for each kind of store]
     """
     what = kind or adoption.find_kind(path)  # told before a memory is made for it
     with cli.find_target().open(to_read=dry_run) as memory, cli.progress("adopting", _STAYS) as bar:

@@ -12,7 +12,7 @@ import typer
 from hardwon import limits
 from hardwon.errors import InvalidInputError
 from hardwon.records.fields import check_that, read_json
-from hardwon.records.kinds import Fact, Kind
+from hardwon.records.kinds import ROUTING_KEYS, Fact, Kind
 from hardwon.surfaces.cli import base as cli
 
 app = cli.make_app()
@@ -21,11 +21,10 @@ OUTCOMES: Final = ("success", "failure", "learning", "interaction")
 # Where a record comes from.
 ENVELOPE: Final = {
     "tags": Annotated[cli.Texts, cli.opt(f"A tag{AGAIN}", "--tag")],
-    "author": Annotated[cli.Text, cli.opt("Who says so.", offer="author")],
+    "author": Annotated[cli.Text, cli.opt("Who says so.")],
     "related_files": Annotated[cli.Texts, cli.opt(f"A file it is about{AGAIN}", "--file")],
     "recalled": Annotated[
-        cli.Texts,
-        cli.opt(f"What was recalled before it was tried{AGAIN}", metavar="ID", offer="id"),
+        cli.Texts, cli.opt(f"What was recalled before it was tried{AGAIN}", metavar="ID")
     ],
 }
 
@@ -40,29 +39,15 @@ EXPERIENCE: Final = {
             show_default="what the text tells",
         ),
     ],
-    "tool": Annotated[cli.Text, cli.opt("With what it was done.", offer="tool")],
-    **{
-        name: Annotated[cli.Text, cli.opt(about)]
-        for name, about in {
-            "summary": "It in a few words.",
-            "task_type": "Of a success of code_interpreter: write, debug, refactor, explain.",
-            "domain": "Of a success of web_search: technical, research, general.",
-            "error_type": "Of a failure of code_interpreter: syntax, runtime, logic, timeout.",
-            "reason": "Of a failure of web_search: no_results, blocked, irrelevant.",
-            "insight_type": "Of a learning: pattern, correction, preference, fact.",
-            "sentiment": "Of an interaction: positive, neutral, negative.",
-        }.items()
-    },
+    "tool": Annotated[cli.Text, cli.opt("With what it was done.")],
+    "summary": Annotated[cli.Text, cli.opt("It in a few words.")],
+    **{name: Annotated[cli.Text, cli.opt(about)] for name, about in ROUTING_KEYS.items()},
 }
 
 
 @cli.command(app, "remember")
 @cli.with_options("named", EXPERIENCE | ENVELOPE)
-def remember(
-    content: Annotated[str, cli.arg("What happened; - reads it from standard input.")],
-    named: dict[str, Any],
-    key: cli.Texts = cli.opt(f"A key of your own{AGAIN}", metavar="KEY=VALUE", default=None),
-) -> None:
+def remember(content: str, *, named: dict[str, Any], key: cli.Texts = None) -> None:
     """Keep an experience. Prints its id, and its file where the memory has a tree.
 
     A tree of files has folders for the tools and the words that the help names; others are kept
@@ -74,6 +59,10 @@ def remember(
     Examples:
       hardwon remember "KeyError id in login.py"
       hardwon remember "Users want short answers" --outcome learning --insight-type preference --tag style
+
+    Options:
+      content: What happened; - reads it from standard input.
+      key KEY=VALUE: A key of your own; as often as you like.
     """
     keys = named | cli.sign(named.get("author"))
     for pair in key or ():
@@ -110,11 +99,12 @@ File = Annotated[str, cli.arg("A file of JSON objects; - is standard input.", "F
 @cli.command(group, "fact")
 @cli.with_options("fields", ENVELOPE)
 def record_fact(
+    content: cli.Text = None,
+    *,
     fields: dict[str, Any],
-    content: cli.Text = cli.arg("The sentence.", show_default="JSON is read", default=None),
-    fact_type: cli.Text = cli.opt("error, solution, observation, decision.", default=None),
-    confidence: float | None = cli.opt("How sure that is, 0 to 1.", default=None),
-    from_json: cli.Text = cli.opt("Of these JSON objects.", metavar="FILE", default=None),
+    fact_type: cli.Text = None,
+    confidence: float | None = None,
+    from_json: cli.Text = None,
 ) -> None:
     """Keep one sentence that is true. Who says again what is known strengthens it.
 
@@ -125,6 +115,12 @@ def record_fact(
     Examples:
       hardwon record fact "The staging database listens on port 5433." --fact-type observation --tag db
       hardwon record fact --from-json facts.jsonl --author importer --json
+
+    Options:
+      content: The sentence. [JSON is read]
+      fact_type: error, solution, observation, decision.
+      confidence: How sure that is, 0 to 1.
+      from_json FILE: Of these JSON objects.
     """
     named = {"content": content, "fact_type": fact_type, "confidence": confidence}
     fields |= {name: value for name, value in named.items() if value is not None}
@@ -133,7 +129,7 @@ def record_fact(
 
 @cli.command(group, "episode")
 @cli.with_options("fields", ENVELOPE)
-def record_episode(fields: dict[str, Any], file: File = cli.STDIN) -> None:
+def record_episode(file: File = cli.STDIN, *, fields: dict[str, Any]) -> None:
     """Keep scored attempts at tasks.
 
     An object has `task_id` and `score` (0 to 1), and may have `steps`, `trajectory_summary`,
@@ -151,7 +147,7 @@ def record_episode(fields: dict[str, Any], file: File = cli.STDIN) -> None:
 
 @cli.command(group, "fix")
 @cli.with_options("fields", ENVELOPE)
-def record_fix(fields: dict[str, Any], file: File = cli.STDIN) -> None:
+def record_fix(file: File = cli.STDIN, *, fields: dict[str, Any]) -> None:
     """Keep attempts to fix an issue: whether each went in, and whether it was then seen to work.
 
     An object has `issue` (with `model`, `issue_type`, `description`, `error_output`), `fix_success`
@@ -169,7 +165,7 @@ def record_fix(fields: dict[str, Any], file: File = cli.STDIN) -> None:
 
 @cli.command(group, "trajectory")
 @cli.with_options("fields", ENVELOPE)
-def record_trajectory(fields: dict[str, Any], file: File = cli.STDIN) -> None:
+def record_trajectory(file: File = cli.STDIN, *, fields: dict[str, Any]) -> None:
     """Keep what was done step by step, and how it ended.
 
     An object has `task` and `steps` (each with `action`, `observation`, and `ok` or `reward`), and may

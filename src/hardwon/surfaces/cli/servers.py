@@ -28,39 +28,26 @@ from hardwon.text.terms import say_count
 from hardwon.trust.access import Caller, Scope
 
 app = cli.make_app()
-Tools = Annotated[
-    Literal["few", "all"], cli.opt("MCP: the few tools that an agent needs, or all there are.")
-]
-Btb = Annotated[bool, cli.opt("MCP: also under the tool names of BTB.", "--btb")]
+Tools = Literal["few", "all"]
+Rate = Annotated[float, cli.opt("Requests of one caller per second.", min=0.1)]
 # Who everybody is where no token is asked for.
 ANYBODY: Final = Caller("anonymous", "admin")
 
 
 @cli.command(app, "serve")
 def serve(
-    host: str = cli.opt("The address to listen at.", default="127.0.0.1"),
-    port: int = cli.opt(
-        "The port; 0 takes one that is free.", min=0, max=65535, default=limits.SERVE_PORT
-    ),
-    no_auth: bool = cli.flag(
-        "Ask for no token. Only where nobody but this machine reaches it.", "--no-auth"
-    ),
-    tls_cert: Path | None = cli.opt("A certificate with its chain, in PEM.", default=None),
-    tls_key: Path | None = cli.opt("Its key, in PEM.", default=None),
-    plain_http: bool = cli.flag(
-        "Without TLS: whoever is in between reads every token.", "--plain-http"
-    ),
-    allow_host: cli.Texts = cli.opt(
-        "A name that the server also goes by; as often as you like.", default=None
-    ),
-    allow_origin: cli.Texts = cli.opt(
-        "An origin whose pages may ask; as often as you like.", default=None
-    ),
-    rate: float = cli.opt(
-        "Requests of one caller per second.", min=0.1, default=limits.REQUESTS_PER_S
-    ),
+    *,
+    host: str = "127.0.0.1",
+    port: cli.Port = limits.SERVE_PORT,
+    no_auth: bool = False,
+    tls_cert: Path | None = None,
+    tls_key: Path | None = None,
+    plain_http: bool = False,
+    allow_host: cli.Texts = None,
+    allow_origin: cli.Texts = None,
+    rate: Rate = limits.REQUESTS_PER_S,
     tools: Tools = "few",
-    btb: Btb = False,
+    btb: bool = False,
 ) -> None:
     """Serve the memory over HTTP until a signal ends it. What was accepted is finished first.
 
@@ -74,6 +61,17 @@ def serve(
       hardwon serve
       hardwon serve --port 0 --json
       hardwon serve --no-auth
+
+    Options:
+      host: The address to listen at.
+      no_auth: Ask for no token. Only where nobody but this machine reaches it.
+      tls_cert: A certificate with its chain, in PEM.
+      tls_key: Its key, in PEM.
+      plain_http: Without TLS: whoever is in between reads every token.
+      allow_host: A name that the server also goes by; as often as you like.
+      allow_origin: An origin whose pages may ask; as often as you like.
+      tools: MCP: the few tools that an agent needs, or all there are.
+      btb: MCP: also under the tool names of BTB.
     """
     cli.require_packages("serving", "starlette", "uvicorn", "prometheus_client", "jinja2", "mcp")
     from hardwon.surfaces.gate import Gate
@@ -138,14 +136,11 @@ ClientName = Literal[
 @cli.add_group(app, "mcp", no_args_is_help=False, invoke_without_command=True)
 def mcp(
     ctx: typer.Context,
-    author: cli.Text = cli.opt(
-        "Who is named in what is recorded.",
-        show_default="the client, as it names itself",
-        default=None,
-    ),
-    scope: Scope = cli.opt("How far the client may go.", default="write"),
+    *,
+    author: cli.Text = None,
+    scope: Scope = "write",
     tools: Tools = "few",
-    btb: Btb = False,
+    btb: bool = False,
 ) -> None:
     """Serve the memory to an MCP client, or tell one to start it.
 
@@ -163,6 +158,12 @@ def mcp(
       hardwon mcp
       hardwon mcp --scope read --author ci
       hardwon mcp install claude-code --write
+
+    Options:
+      author: Who is named in what is recorded. [the client, as it names itself]
+      scope: How far the client may go.
+      tools: The few tools that an agent needs, or all there are.
+      btb: Also under the tool names of BTB.
     """
     if author is not None:
         author = author_name("--author", author)
@@ -192,10 +193,11 @@ def plant_tree(memory: Memory) -> None:
 @cli.command(mcp, "install")
 def install(
     ctx: typer.Context,
-    client: Annotated[ClientName, cli.arg("The client.", "CLIENT", show_default=False)],
-    save: bool = cli.flag("Change the client's file instead of printing it.", "--write"),
-    user: bool = cli.flag("For all projects, where the client also has a file in each.", "--user"),
-    name: str = cli.opt("What the client calls the server.", metavar="NAME", default="hardwon"),
+    client: ClientName,
+    *,
+    write: bool = False,
+    user: bool = False,
+    name: str = "hardwon",
 ) -> None:
     """Print what a client needs to start this memory, or write it into the client's file.
 
@@ -206,6 +208,12 @@ def install(
     Examples:
       hardwon mcp install claude-code
       hardwon mcp install cursor --write
+
+    Options:
+      client CLIENT: The client.
+      write: Change the client's file instead of printing it.
+      user: For all projects, where the client also has a file in each.
+      name NAME: What the client calls the server.
     """
     check_that(name.strip() and name.isprintable(), "name", name, "a text on one line")
     known = mcp_clients.CLIENTS[client]
@@ -216,9 +224,9 @@ def install(
         "mcp",
         *ctx.meta.get("mcp", []),
     ]
-    if save:
+    if write:
         cli.require_packages("an MCP server", "mcp", extra="mcp")
-    changed = save and mcp_clients.write(known, path, name, words)
+    changed = write and mcp_clients.write(known, path, name, words)
     config = mcp_clients.snippet(known, name, words)
     state = "now" if changed else "already"
     text = f"{name} is {state} in {path}; start {known.title} anew to use it"
@@ -228,9 +236,9 @@ def install(
         "" if known.is_toml else "--write puts it there",
         f"or run: {own}" if own else "",
     ]
-    where = [] if save else ["; ".join(filter(None, ways))]
+    where = [] if write else ["; ".join(filter(None, ways))]
     answer = {"client": client, "file": str(path), "command": words, "written": changed}
-    cli.show({**answer, "config": config}, text if save else config, complaints=where)
+    cli.show({**answer, "config": config}, text if write else config, complaints=where)
 
 
 def find_program(*, shared: bool) -> list[str]:
@@ -255,15 +263,12 @@ def tokens() -> None:
 
 @cli.command(tokens, "create")
 def create_token(
-    name: Annotated[str, cli.arg("The author of whatever is written with it.")],
-    scope: Scope = cli.opt("What it may do.", default="read"),
-    project: cli.Texts = cli.opt(
-        "A project that it reaches; as often as you like.", show_default="all", default=None
-    ),
-    days: float | None = cli.opt(
-        "How long it is valid.", show_default=str(limits.TOKEN_DAYS), default=None
-    ),
-    never_expires: bool = cli.flag("Until it is revoked.", "--never-expires"),
+    name: str,
+    *,
+    scope: Scope = "read",
+    project: cli.Texts = None,
+    days: float | None = None,
+    never_expires: bool = False,
 ) -> None:
     """Make a token. It is printed once, and kept nowhere.
 
@@ -274,6 +279,13 @@ def create_token(
     Examples:
       hardwon tokens create ci --scope write --project app
       hardwon tokens create me --json
+
+    Options:
+      name: The author of whatever is written with it.
+      scope: What it may do.
+      project: A project that it reaches; as often as you like. [all]
+      days: How long it is valid. [90]
+      never_expires: Until it is revoked.
     """
     allowed = "--days or --never-expires, not both"
     check_that(not never_expires or days is None, "days", days, allowed)
@@ -307,10 +319,7 @@ def list_tokens() -> None:
 
 
 @cli.command(tokens, "revoke")
-def revoke_token(
-    id_or_name: Annotated[str, cli.arg("The id of a token, or the name of one or more.")],
-    yes: cli.Yes = False,
-) -> None:
+def revoke_token(id_or_name: str, *, yes: cli.Yes = False) -> None:
     """End a token at once, or all of one name. Asks first.
 
     JSON: those that were revoked, as `hardwon tokens create` prints it.
@@ -318,6 +327,9 @@ def revoke_token(
     \b
     Examples:
       hardwon tokens revoke ci --yes
+
+    Options:
+      id_or_name: The id of a token, or the name of one or more.
     """
     with cli.read_memory() as memory:
         meant = memory.tokens.find(id_or_name)
@@ -356,20 +368,14 @@ def postgres() -> None:
 Url = Annotated[cli.Text, cli.arg("The database.", "URL", show_default="the chosen memory's")]
 DatabaseUser = Annotated[str, cli.arg("A database user that exists.", "USER")]
 Project = Annotated[cli.Text, cli.opt("The project.", show_default="the chosen one, else default")]
+Access = Annotated[Literal["reader", "writer", "governor"], cli.opt("How far it reaches.", "--as")]
 ForServer = Annotated[
     bool, cli.opt("Instead of a project: the tokens, for who runs hardwon serve.", "--server")
 ]
 
 
 @cli.command(postgres, "init")
-def init_postgres(
-    url: Url = None,
-    project: cli.Texts = cli.opt(
-        "A project to make; as often as you like.",
-        show_default="the chosen one, else default",
-        default=None,
-    ),
-) -> None:
+def init_postgres(url: Url = None, *, project: cli.Texts = None) -> None:
     """Set a database up for memories: a schema and roles for each project. What is there stays.
 
     The database user needs CREATEROLE, and CREATE on the database; it becomes a governor of the
@@ -383,6 +389,9 @@ def init_postgres(
     Examples:
       hardwon postgres init postgresql://admin@localhost/brain
       hardwon postgres init postgresql://admin@localhost/brain --project shop --project website --json
+
+    Options:
+      project: A project to make; as often as you like. [the chosen one, else default]
     """
     names = project or [cli.find_target().project or DEFAULT_PROJECT]
     show_database(databases.initialise(read_url(url), names))
@@ -391,10 +400,9 @@ def init_postgres(
 @cli.command(postgres, "grant")
 def grant(
     user: DatabaseUser,
+    *,
     project: Project = None,
-    access: Literal["reader", "writer", "governor"] = cli.opt(
-        "How far it reaches.", "--as", default="writer"
-    ),
+    access: Access = "writer",
     server: ForServer = False,
 ) -> None:
     """Let a database user reach a project: read it, write to it, or govern it.
@@ -416,7 +424,9 @@ def grant(
 
 
 @cli.command(postgres, "revoke")
-def revoke_access(user: DatabaseUser, project: Project = None, server: ForServer = False) -> None:
+def revoke_access(
+    user: DatabaseUser, *, project: Project = None, server: ForServer = False
+) -> None:
     """Take back whatever a database user may do with a project. Nothing that it wrote goes.
 
     JSON: `user`, `project` (null: the tokens of a server), `revoked` (false where it had no access).

@@ -16,10 +16,11 @@ def tree() -> None:
     """Where experiences lie: map, files and data sets."""
 
 
+Depth = Annotated[int, cli.opt("Levels to show.", min=1, show_default="all")]
+
+
 @cli.command(tree, "map")
-def show_map(
-    depth: int = cli.opt("Levels to show.", min=1, show_default="all", default=TOPOLOGY_DEPTH_MAX),
-) -> None:
+def show_map(*, depth: Depth = TOPOLOGY_DEPTH_MAX) -> None:
     """Draw the tree: what lies where, as bars, counts and shares.
 
     `--json` prints the whole tree, whatever the options say.
@@ -35,9 +36,7 @@ def show_map(
 
 
 @cli.command(tree, "sync")
-def sync(
-    make_tree: bool = cli.flag("First give the memory a tree, if it has none.", "--make-tree"),
-) -> None:
+def sync(*, make_tree: bool = False) -> None:
     """Bring the files of the tree and the memory in step.
 
     Looks at every file and takes in what people added, changed, moved or removed. Every command does
@@ -47,6 +46,9 @@ def sync(
     Examples:
       hardwon --memory agent_brain tree sync --make-tree
       hardwon --memory agent_brain tree sync --json
+
+    Options:
+      make_tree: First give the memory a tree, if it has none.
     """
     with cli.find_target().open(to_read=not make_tree) as memory:
         if make_tree:
@@ -63,18 +65,16 @@ def sync(
 
 
 @cli.command(tree, "generate", prints_json=False)
-def generate(
-    size: Annotated[
-        str, cli.arg("small (100), medium (1,000), large (10,000), vast (50,000), or a number.")
-    ],
-    seed: int = cli.opt("The same seed makes the same data set.", min=0, default=0),
-) -> None:
+def generate(size: str, *, seed: cli.Seed = 0) -> None:
     """Make up a data set of memories that looks like an agent's real history, as JSON Lines.
 
     \b
     Examples:
       hardwon tree generate 200 --seed 7 > memories.jsonl
       hardwon tree generate small | hardwon --memory agent_brain load -
+
+    Options:
+      size: small (100), medium (1,000), large (10,000), vast (50,000), or a number.
     """
     from hardwon.tree import datasets
 
@@ -86,7 +86,7 @@ def generate(
 
 
 @cli.command(tree, "validate")
-def validate(file: Annotated[str, cli.arg("A data set: JSON or JSON Lines.")]) -> None:
+def validate(file: str) -> None:
     """Check a data set; exit code 1 when it has errors.
 
     Errors keep a memory from being stored; warnings (too generic, near-copies, unlikely shares) do
@@ -100,6 +100,9 @@ def validate(file: Annotated[str, cli.arg("A data set: JSON or JSON Lines.")]) -
     Examples:
       hardwon tree validate memories.jsonl
       hardwon tree validate memories.jsonl --json
+
+    Options:
+      file: A data set: JSON or JSON Lines.
     """
     from hardwon.tree import datasets
 
