@@ -197,7 +197,7 @@ def test_no_command_prints_it(said: tuple[str, ...], monkeypatch: pytest.MonkeyP
 
 @pytest.mark.parametrize("said", [
     ("mcp", "install", "cursor"), ("mcp", "install", "cursor", "--write"), ("mcp", "install", "codex", "--json"),
-    ("hooks", "install"), ("hooks", "install", "claude-code"),
+    ("hooks", "install", "cursor"), ("hooks", "install", "claude-code"),
 ])  # fmt: skip
 def test_no_password_goes_into_files_of_others(said: tuple[str, ...], tmp_path: Path) -> None:
     subprocess.run(["git", "init", "-q"], check=True)
