@@ -16,8 +16,6 @@ _TICKS: Final = 5
 _DAYS_PER_YEAR: Final = 365
 # Where shares from 0 to 1 lie: a line along an edge would be cut in half.
 _LOWEST, _HIGHEST = -0.02, 1.03
-# Per cent of a colour at most: pale enough for the numbers in it, in either theme.
-_HEAT: Final = 38
 
 
 class Line(NamedTuple):
@@ -88,26 +86,3 @@ class Plot:
             edges = [(x, low) for x, low, _ in band] + [(x, high) for x, _, high in band[::-1]]
             path, around = (" ".join(f"{x:g},{y:g}" for x, y, *_ in some) for some in (dots, edges))
             yield Drawing(line.name, line.colour, dots, path, around)
-
-
-class Cell(NamedTuple):
-    """A share as a colour, a number in it, where it leads to, and what is told of it."""
-
-    share: float
-    text: str
-    url: str
-    words: str
-
-    @property
-    def ground(self) -> str:
-        """From bad to good, with what is plain in the middle."""
-        colour = "good" if self.share >= 0.5 else "bad"
-        return f"color-mix(in srgb, var(--{colour}) {_HEAT * abs(2 * self.share - 1):.0f}%, var(--plain-ground))"
-
-
-class Heat(NamedTuple):
-    """Shares of rows by columns; None where there is nothing."""
-
-    rows: Sequence[str]
-    columns: Sequence[str]
-    cells: list[list[Cell | None]]

@@ -13,14 +13,14 @@ from statistics import fmean
 from typing import Any, Final, get_args
 
 from hardwon import limits
-from hardwon.fixes.reports import FixCell, FixDay, FixerRecord
+from hardwon.fixes.reports import FixCell, FixDay
 from hardwon.lessons.actions import find_kinds
 from hardwon.lessons.scores import Comparison
 from hardwon.memory.care import Per
 from hardwon.memory.results import DayRate, Failure, Rates
 from hardwon.surfaces.gate import Ask
 from hardwon.surfaces.web import charts
-from hardwon.surfaces.web.overview import Rate, failure_url, in_buckets, is_empty
+from hardwon.surfaces.web.overview import Rate, draw_rates, failure_url, in_buckets, is_empty
 from hardwon.surfaces.web.pages import RANGES, PageRequest, WebPage
 
 _LINES: Final = 6
@@ -112,14 +112,12 @@ def _failing(
 
 
 def _progress_figure(shown: Sequence[Rates]) -> charts.Plot:
-    lines = []
-    for number, rates in enumerate(shown, 1):
-        points = [
-            (day, rate.p or 0.0, f"{day:%b %-d}: {rate.good} of {rate.tried}")
-            for day, _, rate in in_buckets(rates.days, _LINE_POINTS)
+    return charts.Plot(
+        [
+            draw_rates(rates.name, f"series{number}", in_buckets(rates.days, _LINE_POINTS))
+            for number, rates in enumerate(shown, 1)
         ]
-        lines.append(charts.Line(rates.name, f"series{number}", points))
-    return charts.Plot(lines)
+    )
 
 
 _BUCKETS_MAX: Final = 14
@@ -134,14 +132,10 @@ def view_fixes(ask: Ask, request: PageRequest) -> WebPage:
     span = RANGES[request.range] or limits.FIX_DAYS_MAX
     days: list[FixDay] = ask("fixes.days", days=span)
     cells: list[FixCell] = ask("fixes.matrix")
-    fixers: list[FixerRecord] = ask("fixes.fixers")
-    models, types = (
-        _most(cells, name, lambda cell: cell.attempts) for name in ("model", "issue_type")
-    )
+    models, types = _most(cells, "model"), _most(cells, "issue_type")
     issue_type = request.query.get("issue_type") or next(iter(types), "")
     model = request.query.get("model", "")
     half = len(days) // 2
-    drawn_models, drawn_types = models[:15], types[:12]
     tried = ask("fixes.strategies", issue_type=issue_type, limit=50) if issue_type else []
     failed = [strategy for strategy in tried if strategy.attempts > strategy.verified]
     return WebPage(
@@ -160,9 +154,10 @@ def view_fixes(ask: Ask, request: PageRequest) -> WebPage:
             "cells": cells,
             "models": models,
             "types": types,
-            "left_out": (len(models) - len(drawn_models), len(types) - len(drawn_types)),
-            "matrix_figure": _matrix_figure(request, cells, drawn_models, drawn_types),
-            "fixers": fixers,
+            "matrix": {(cell.model, cell.issue_type): cell for cell in cells},
+            "rows_max": 15,
+            "columns_max": 12,
+            "fixers": ask("fixes.fixers"),
             "patterns": ask("patterns", limit=12),
             "issue_type": issue_type,
             # What worked sometimes and failed sometimes is in both, with its counts.
@@ -180,12 +175,12 @@ def view_fixes(ask: Ask, request: PageRequest) -> WebPage:
 _STRATEGIES: Final = 15
 
 
-def _most(things: Iterable[Any], name: str, tried: Callable[[Any], int]) -> list[str]:
-    """The names of those that were tried most."""
+def _most(cells: Iterable[FixCell], name: str) -> list[str]:
+    """The models, or issue types, that were tried most first."""
     attempts: Counter[str] = Counter()
-    for thing in things:
-        attempts[getattr(thing, name)] += tried(thing)
-    return sorted(attempts, key=lambda thing: (-attempts[thing], thing))
+    for cell in cells:
+        attempts[getattr(cell, name)] += cell.attempts
+    return sorted(attempts, key=lambda value: (-attempts[value], value))
 
 
 def _sum(days: Sequence[FixDay]) -> FixDay:
@@ -200,26 +195,3 @@ def fix_buckets(days: Sequence[FixDay]) -> Iterator[tuple[FixDay, date]]:
     for start in range(0, len(days), width):
         some = days[start : start + width]
         yield _sum(some), some[-1].day
-
-
-def _matrix_figure(
-    request: PageRequest, cells: Iterable[FixCell], models: list[str], types: list[str]
-) -> charts.Heat:
-    """How likely the next fix is to succeed, as a colour; how often it was tried, as a number in
-    it.
-    """
-    at = {(cell.model, cell.issue_type): cell for cell in cells}
-
-    def show(cell: FixCell) -> charts.Cell:
-        """The cell of a model and an issue type."""
-        asked = {"model": cell.model, "issue_type": cell.issue_type}
-        url = request.url("search", kind="fix", range="all", **asked)
-        words = (
-            f"{cell.issue_type} on {cell.model or NO_MODEL}: {cell.attempts:,} attempts, {cell.applied:,} applied, "
-            f"{cell.verified:,} successful; next one succeeds: {cell.p_success:.0%}"
-        )
-        return charts.Cell(cell.p_success, f"{cell.attempts:,}", url, words)
-
-    rows = [[at.get((model, name)) for name in types] for model in models]
-    shown = [[show(cell) if cell else None for cell in row] for row in rows]
-    return charts.Heat([model or NO_MODEL for model in models], types, shown)

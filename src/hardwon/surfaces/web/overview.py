@@ -104,7 +104,11 @@ def view_overview(ask: Ask, request: PageRequest) -> WebPage:
             "counts": counts,
             "kinds": KINDS,
             "buckets": buckets,
-            "success_figure": _success_figure(buckets) if buckets else None,
+            "success_figure": charts.Plot(
+                [draw_rates("success", "accent", buckets, band=True)], 260
+            )
+            if buckets
+            else None,
             "failures": [(failure, failure_url(request, failure)) for failure in failures],
             "failing_tests": ask("tests.failing") if PYTEST in stats.by_author else [],
             "rules": ask("rules", state="active", limit=_SHOWN),
@@ -124,13 +128,16 @@ def failure_url(request: PageRequest, failure: Failure) -> str:
     return request.url("search", q=failure.text[:300], outcome="failure")
 
 
-def _success_figure(buckets: list[tuple[date, date, Rate]]) -> charts.Plot:
+def draw_rates(
+    name: str, colour: str, buckets: Iterable[tuple[date, date, Rate]], *, band: bool = False
+) -> charts.Line:
+    """A line through these rates; `band`: with the intervals in which they lie."""
+    rates = [(day, rate) for day, _, rate in buckets]
     points = [
-        (day, rate.p or 0.0, f"{day:%b %-d}: {rate.good} of {rate.tried}")
-        for day, _, rate in buckets
+        (day, rate.p or 0.0, f"{day:%b %-d}: {rate.good} of {rate.tried}") for day, rate in rates
     ]
-    band = [rate.interval or (0.0, 1.0) for *_, rate in buckets]
-    return charts.Plot([charts.Line("success", "accent", points, band)], height_px=260)
+    around = [rate.interval or (0.0, 1.0) for _, rate in rates] if band else []
+    return charts.Line(name, colour, points, around)
 
 
 _LOOKS: Final = {"ok": "good", "caution": "warn", "blocked": "bad"}
