@@ -15,7 +15,6 @@ that a repository's settings name.
 
 from __future__ import annotations
 
-import hashlib
 import os
 import re
 import stat
@@ -61,20 +60,11 @@ _HASHES_KEPT_MAX: Final = 20_000
 _FILE_UNSURE_NS: Final = 2_000_000_000
 # After git took too long it is not asked again for so long.
 _GIT_TIRED_S: Final = 60.0
-# Of git's answers: some hundred thousand paths. Of a larger repository no renames are followed that
-# git does not know.
+# Of git's answers: some hundred thousand paths.
 _GIT_ANSWER_BYTES_MAX: Final = 32 * limits.MIB
 # Answers of git about renames that a process remembers, one for each commit that records were made
 # at.
 _RENAMES_KEPT_MAX: Final = 256
-# Files that are hashed to find where one went that git has not been told of.
-_RENAMES_SOUGHT_MAX: Final = 64
-# How long the list of files that git does not know yet is believed: a name may get a new file at
-# any time.
-_LISTING_KEPT_S: Final = 2.0
-# Checkouts whose list of files a process remembers: some megabytes each. Few processes look at more
-# than one.
-_CHECKOUTS_REMEMBERED_MAX: Final = 8
 
 # --- git ---
 
@@ -307,7 +297,6 @@ def last_commit(root: Path) -> Commit | None:
 # --- checkout ---
 
 UNSURE: Final = "?"  # instead of a SHA-1: it cannot be said what is there
-_NOTHING: Final = hashlib.sha1(b"", usedforsecurity=False).hexdigest()
 _NO_SUCH_COMMIT: Final = re.compile(
     rb"(?i)bad object|bad revision|unknown revision|ambiguous argument|not a valid object"
 )
@@ -417,20 +406,6 @@ class Patience:
         return done
 
 
-class _Since(NamedTuple):
-    """What git knows of a commit: where files of it went, which came, and whether there is such a
-    commit.
-    """
-
-    renames: dict[str, str]
-    added: list[str]
-    commit_known: bool | None
-
-
-# Every file of a checkout by its last name, and those that git does not know yet.
-Listing = tuple[Mapping[str, list[str]], list[str]]
-
-
 class Checkout:
     """A work tree. `folder` is where whoever opened the memory is: paths in texts may start there.
     `memory_file` is the memory itself where it is a file, and `memory_folder` a folder that is the
@@ -524,80 +499,46 @@ class Checkout:
 
     # --- what became of what vanished ---
 
-    def look_anew(self) -> None:
-        """What was seen a moment ago does not count."""
-        _listings.pop(self._root, None)
-
     def moves(self, vanished: Iterable[RelatedFile], commit: str, patience: Patience) -> Moves:
-        """Where files went that were there at a commit: as git knows, and as the same content
-        elsewhere tells.
-        """
-        asked = self._since(commit, patience)
-        since, sought = asked or _Since({}, [], None), asked is not None
-        renames = {}
-        for file in vanished:
-            new = since.renames.get(file.path)
-            # it may have moved on since git was told
-            if new is None or not os.path.lexists(self._prefix + new):
-                listing = self._listing(patience)
-                sought = sought and listing is not None
-                new = self._same_elsewhere(file, listing or ({}, []), since.added)
-            if new:
-                renames[file.path] = new
-        return Moves(renames, since.commit_known, sought)
+        """Where files went that were there at a commit, as git knows."""
+        known = self._since(commit, patience)
+        if known is None:
+            return Moves({}, None, sought=False)
+        renames = {file.path: known.renames.get(file.path, "") for file in vanished}
+        there = {old: new for old, new in renames.items() if new and self._is_there(new)}
+        return known._replace(renames=there)
 
-    def _since(self, commit: str, patience: Patience) -> _Since | None:
+    def _is_there(self, path: str) -> bool:
+        # it may have moved on since git was told
+        return os.path.lexists(self._prefix + path)
+
+    def _since(self, commit: str, patience: Patience) -> Moves | None:
         """None where git may not be asked any more. Only the index is compared: what is there by
         now is for us to see.
         """
         if not re.fullmatch(r"[0-9a-f]{7,64}", commit):
-            return _Since({}, [], False)
+            return Moves({}, commit_known=False, sought=True)
         key = self._root, commit, self.repository.head.commit, self.repository.index_stamp
         if key in _since:
             return _since[key]
-        listed = "diff-index --cached -r --name-status -z -M --diff-filter=AR".split()
+        listed = "diff-index --cached -r --name-status -z -M --diff-filter=R".split()
         answer = patience.ask(self._root, (*listed, commit, "--"))
         if answer is None:
             return None
         code, output, complaint = answer
         if code != 0 and (code is None or not _NO_SUCH_COMMIT.search(complaint)):
-            return _Since({}, [], None)  # it may answer the next time
+            return Moves({}, None, sought=True)  # it may answer the next time
         if len(_since) >= _RENAMES_KEPT_MAX:
             _since.clear()
-        _since[key] = _read_since(output) if code == 0 else _Since({}, [], False)
+        # each is `R` with how much is the same, the old name, the new one
+        names = output.decode(errors="surrogateescape").split("\0") if code == 0 else []
+        _since[key] = Moves(
+            dict(zip(names[1::3], names[2::3], strict=False)), code == 0, sought=True
+        )
         return _since[key]
 
-    def _same_elsewhere(self, file: RelatedFile, listing: Listing, added: list[str]) -> str | None:
-        """A file with the same content that git was not told of, or only of its new name, or of the
-        same name in another folder.
-        """
-        if file.hash == _NOTHING or file.path.startswith("/"):  # one empty file is like any other
-            return None
-        by_name, untracked = listing
-        namesakes, first = by_name.get(file.path.rpartition("/")[2], []), _RENAMES_SOUGHT_MAX
-        for path in dict.fromkeys([*namesakes[:first], *untracked[:first], *added[:first]]):
-            if path != file.path and self.sha1(path, FOUND_FILE_BYTES_MAX) == file.hash:
-                return path
-        return None
 
-    def _listing(self, patience: Patience) -> Listing | None:
-        """None where git may not be asked any more."""
-        stamp, now_s = self.repository.index_stamp, time.monotonic()
-        kept = _listings.get(self._root)
-        if kept and kept[0] == stamp and now_s - kept[1] < _LISTING_KEPT_S:
-            return kept[2]
-        answer = patience.ask(self._root, "ls-files -z -t -c -o --exclude-standard".split())
-        if answer is None:
-            return None
-        if len(_listings) >= _CHECKOUTS_REMEMBERED_MAX:
-            _listings.clear()
-        listing = _read_listing(answer[1] if answer[0] == 0 else b"")
-        _listings[self._root] = stamp, now_s, listing
-        return listing
-
-
-_since: dict[tuple[str, str, str, Signature | None], _Since] = {}
-_listings: dict[str, tuple[Signature | None, float, Listing]] = {}
+_since: dict[tuple[str, str, str, Signature | None], Moves] = {}
 _tired_until_s: dict[str, float] = {}
 
 
@@ -630,29 +571,3 @@ def find_identities(memory_file: Path | None) -> list[tuple[int, int]]:
             status = Path(f"{memory_file}{suffix}").stat()
             identities.append((status.st_dev, status.st_ino))
     return identities
-
-
-def _read_since(output: bytes) -> _Since:
-    """As `--name-status -z` writes them: `A`, a name; `R` with how much is the same, the old name,
-    the new one.
-    """
-    since, fields = _Since({}, [], True), iter(output.decode(errors="surrogateescape").split("\0"))
-    for sort in filter(None, fields):
-        name = next(fields, "")
-        if sort.startswith("R"):
-            since.renames[name] = next(fields, "")
-        else:
-            since.added.append(name)
-    return since
-
-
-def _read_listing(output: bytes) -> Listing:
-    by_name: dict[str, list[str]] = {}
-    untracked = []
-    for line in output.decode(errors="surrogateescape").split("\0"):
-        sort, _, path = line.partition(" ")
-        if path:
-            by_name.setdefault(path.rpartition("/")[2], []).append(path)
-        if path and sort == "?":
-            untracked.append(path)
-    return by_name, untracked
