@@ -804,6 +804,53 @@ def check_after_kill(folder: Path, rows: int) -> str:
     return outcome
 
 
+def test_an_interrupted_adoption_goes_on_where_it_was(tmp_path: Path) -> None:
+    legacy.many(tmp_path / "ai_memory.db", 2_600)
+    reached: list[int] = []
+
+    def interrupt(done: int, _: int) -> None:
+        reached.append(done)
+        if done in (2_500, 1_100):
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        AIMemory(tmp_path, progress=interrupt)
+    assert legacy.count(tmp_path / "ai_memory.db") == 2_600
+    with AIMemory(tmp_path, progress=lambda done, _: reached.append(done)) as history:
+        assert history.adopted
+        assert (history.adopted.read, history.adopted.added) == (2_600, 2_600)
+        assert history.get_memory_stats()["total_fixes_attempted"] == 2_600
+        assert history.memory.doctor().ok
+    assert reached == [500, 1_000, 1_500, 2_000, 2_500, 2_500, 2_600]  # from 2,000 on
+    assert names_in(tmp_path) == [ASIDE, "ai_memory.db"]
+    # what was begun for another database is no beginning of this one
+    other = legacy.many(tmp_path / "other.db", 1_100)
+    (tmp_path / "ai_memory.db").unlink()
+    shutil.copyfile(other, tmp_path / "ai_memory.db")
+    with pytest.raises(KeyboardInterrupt):
+        AIMemory(tmp_path, progress=interrupt)
+    legacy.add(tmp_path / "ai_memory.db", [{}])
+    with AIMemory(tmp_path) as history:
+        assert history.adopted
+        assert (history.adopted.read, history.adopted.added) == (1_101, 1_101)
+
+
+def test_what_an_older_history_had_added_up_is_kept_and_shown(tmp_path: Path) -> None:
+    path = legacy.make(tmp_path / "ai_memory.db")
+    with closing(sqlite3.connect(path)) as old, old:
+        old.execute("CREATE TABLE issue_patterns (id, pattern_name, success_count, best_fix)")
+        old.execute("INSERT INTO issue_patterns VALUES (1, 'slow start', 7, '[\"warm it up\"]')")
+        old.execute("CREATE TABLE model_characteristics (model_name, performance_notes)")
+        old.execute("INSERT INTO model_characteristics VALUES ('qwen2.5:7b', 'slow after lunch')")
+    with AIMemory(tmp_path) as history:
+        learned = history.knowledge_base
+        assert learned["general_patterns"]["slow start"]["best_fix"] == ["warm it up"]
+        assert "slow after lunch" in learned["model_specific_tips"]["qwen2.5:7b"]
+        note = "kept in the knowledge base: 1 of general_patterns, 1 of model_specific_tips"
+        assert note in str(history.adopted)
+        assert not any("left out" in note for note in history.adopted.notes)  # type: ignore[union-attr]
+
+
 @pytest.mark.parametrize("when", ["at any instant", "while the content is exchanged"])
 def test_killed_it_is_old_or_new(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, when: str

@@ -1,8 +1,10 @@
 """Older fix histories into a memory: their database, row by row, and the knowledge base beside it.
 
-An adoption is one transaction. Ids are derived from what is adopted and whose it is, so that the
-same history adds nothing the second time, wherever its file lies. A row that cannot become a fix is
-rejected with the reason; none is passed over.
+An adoption is one transaction; where a memory takes the place of the older database, it is made in
+parts beside it, and whoever interrupts that goes on from there. Ids are derived from what is adopted
+and whose it is, so that the same history adds nothing the second time, wherever its file lies. A row
+that cannot become a fix is rejected with the reason; none is passed over. What the older history had
+added up of its own, patterns and notes on models, is kept as a knowledge base.
 
 A row is read as `attempts` reads what a fixer hands in. What has no field of its own, and what had
 to be changed to fit one, is kept in the fix's `other`:
@@ -23,6 +25,7 @@ from __future__ import annotations
 import json
 import math
 import re
+import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import closing, suppress
@@ -36,7 +39,7 @@ from typing import Any, Final, Literal
 from pydantic_core import PydanticCustomError
 
 from hardwon import limits
-from hardwon.errors import InvalidInputError, PlaceError, on_failure
+from hardwon.errors import InvalidInputError, PlaceError, StorageError, on_failure
 from hardwon.fixes import legacy
 from hardwon.fixes.attempts import FIX_OTHER_CHARS_MAX, AttemptInput, as_name, as_text, fix_from
 from hardwon.fixes.knowledge_base import KNOWLEDGE_BASE_NAME as KNOWLEDGE_BASE_NAME
@@ -51,6 +54,7 @@ from hardwon.fixes.tables import NEWER_NAME
 from hardwon.lessons.adopted import FIX_HISTORY
 from hardwon.lessons.issues import RECORDED_SIGNATURE, fix_history_signature
 from hardwon.memory import Clock, Memory
+from hardwon.memory.project import batches
 from hardwon.memory.results import Adoption, Remark, one_line
 from hardwon.outside import files
 from hardwon.outside.files import lock_file
@@ -59,7 +63,6 @@ from hardwon.records.fields import check_that, derived_id, from_us, parse_time, 
 from hardwon.records.kinds import AnyRecord, Fix, Metadata, Moment, Source
 from hardwon.store.sqlite.presence import refuse_foreign_log
 from hardwon.store.types import Progress
-from hardwon.trust.redact import without_secrets
 
 # Rows of an older fix history, which are adopted in one transaction: one a minute for two years.
 FIX_HISTORY_ROWS_MAX: Final = 1_000_000
@@ -78,6 +81,11 @@ _FLAGS: Final = {"1": True, "true": True, "1.0": True, "0": False, "false": Fals
 # what SQLite's own `datetime()` writes
 _SQLITE_TIME: Final = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d(:\d\d(\.\d{1,3})?)?")
 
+
+# In the state of a memory that is to take an older one's place: which database it was begun for, and
+# how many of its rows were looked at.
+_BEGUN: Final = "adoption begun"
+_ROWS_TAKEN: Final = "rows taken"
 
 # --- the report ---
 
@@ -111,8 +119,35 @@ def adopt_fix_history(
 
 
 def _adopt(reader: HistoryReader, memory: Memory, dry_run: bool = False) -> Adoption:
-    adoption = _take_in("fix-history", reader.fixes(), memory, reader.source.author, dry_run)
-    rejected, mended, notes = reader.rejected, reader.mended, [*reader.notes()]
+    """All of it at once."""
+    author = reader.source.author
+    adoption = _take_in("fix-history", reader.fixes(), memory, author, dry_run)
+    return _report(reader, memory, adoption)
+
+
+def _adopt_in_parts(reader: HistoryReader, memory: Memory) -> Adoption:
+    """Into a memory of its own, which has so much of it when this is interrupted."""
+    adoption = Adoption("fix-history", 0, memory.fixes.totals().attempts)
+    author = reader.source.author
+    for part in batches(reader.fixes(), limits.BATCH_ROWS):
+        taken = _take_in("fix-history", part, memory, author, False)
+        adoption = replace(
+            adoption, added=adoption.added + taken.added, present=adoption.present + taken.present
+        )
+        with memory._project.store.write("") as writer:
+            writer.set_state("", _ROWS_TAKEN, reader.read)
+    return _report(reader, memory, adoption)
+
+
+def _report(reader: HistoryReader, memory: Memory, adoption: Adoption) -> Adoption:
+    """The same with what the reader has to say; also takes in what the history had added up."""
+    notes, author = [*reader.notes()], reader.source.author
+    if knowledge := reader.knowledge:
+        record = knowledge_record(knowledge, reader.source, reader.last_at)
+        _take_in("knowledge-base", [record], memory, author, adoption.dry_run)
+        listed = ", ".join(f"{len(value)} of {name}" for name, value in knowledge.items())
+        notes.append(f"kept in the knowledge base: {listed}")
+    rejected, mended = reader.rejected, reader.mended
     return replace(adoption, read=reader.read, rejected=rejected, mended=mended, notes=notes)
 
 
@@ -171,15 +206,17 @@ def check_memory(memory: object) -> None:
 # --- taking the place of an older database ---
 
 
-def adopt_in_place(folder: str | Path, *, clock: Clock | None = None) -> AdoptedInPlace | None:
+def adopt_in_place(
+    folder: str | Path, *, clock: Clock | None = None, progress: Progress | None = None
+) -> AdoptedInPlace | None:
     """Before a folder's memory is opened: where its file is an older database, a memory that has
     adopted all of it takes its place. The old database is kept aside as `….before-hardwon.db`. None
     where there is nothing to adopt; a file of 0 bytes, which SQLite makes of a name that it only
     opens, is nothing, and goes.
 
-    Whatever happens meanwhile, the file is the old database or the finished memory. Other programs
-    cannot write to it in between; those that have it open see what it became. Of several processes
-    that come at once, one does it.
+    Whatever happens meanwhile, the file is the old database or the finished memory; whoever was
+    killed or interrupted goes on where he was. Other programs cannot write to it in between; those
+    that have it open see what it became. Of several processes that come at once, one does it.
     """
     target = (check_path("folder", folder) / FILE_NAME).resolve()
     if not files.exists(target):
@@ -193,20 +230,35 @@ def adopt_in_place(folder: str | Path, *, clock: Clock | None = None) -> Adopted
     if not any(map(files.exists, left)) and legacy.is_ours(target):
         return None
     with lock_file(target):
-        _clear_away(target)
         try:
-            with files.disk_errors(target):
-                refuse_foreign_log(target)
-                legacy.remove_empty(target)
-                if not files.exists(target):
-                    return None
-                legacy.play_back(target)
-                if legacy.is_ours(target):
-                    return None
-                with legacy.claim(target) as history:
-                    return _take_place(history, clock)
-        finally:
+            adopted = _adopt_alone(target, clock, progress or _show_progress)
+        except Exception:
             _clear_away(target)
+            raise
+        _clear_away(target)
+        return adopted
+
+
+def _adopt_alone(target: Path, clock: Clock | None, progress: Progress) -> AdoptedInPlace | None:
+    _clear_away(target, but_for=_place_staging(target))
+    with files.disk_errors(target):
+        refuse_foreign_log(target)
+        legacy.remove_empty(target)
+        if not files.exists(target):
+            return None
+        legacy.play_back(target)
+        if legacy.is_ours(target):
+            return None
+        with legacy.claim(target) as history:
+            return _take_place(history, clock, progress)
+
+
+def _show_progress(done: int, total: int) -> None:
+    """On a terminal, a line that says how far it is."""
+    if sys.stderr.isatty():
+        end = "\n" if done >= total else ""
+        text = f"\radopting an older fix history: {done:,} of {total:,}{end}"
+        print(text, end="", file=sys.stderr, flush=True)
 
 
 def _place_staging(target: Path) -> Path:
@@ -217,21 +269,26 @@ def _place_copy(target: Path) -> Path:
     return target.with_name(f".{target.stem}.before-hardwon.part")
 
 
-def _clear_away(target: Path) -> None:
+def _clear_away(target: Path, but_for: Path | None = None) -> None:
     """What an interrupted run left. Only whoever holds the lock may."""
     for left in (_place_staging(target), _place_copy(target)):
-        files.remove(left, *legacy.companions(left))
+        if left != but_for:
+            files.remove(left, *legacy.companions(left))
     # the beginnings of a memory that was to be staged
     files.remove(*target.parent.glob(f".{_place_staging(target).name}.*.part*"))
 
 
-def _take_place(history: ClaimedDatabase, clock: Clock | None) -> AdoptedInPlace:
+def _take_place(
+    history: ClaimedDatabase, clock: Clock | None, progress: Progress
+) -> AdoptedInPlace:
     target = history.path
     staged, copied = _place_staging(target), _place_copy(target)
-    with closing(Memory(staged, clock=clock)) as memory:
-        if history.has_column(NEWER_NAME):
+    memory, rows_taken = _open_staging(staged, history.identity, clock)
+    with closing(memory):
+        if history.has_column(NEWER_NAME) and not rows_taken:
             memory.fixes.history.add_newer_name()
-        adopted = _adopt(HistoryReader(history, FIX_HISTORY), memory)
+        reader = HistoryReader(history, FIX_HISTORY, progress, rows_taken)
+        adopted = _adopt_in_parts(reader, memory)
     legacy.refuse_open_log(staged)
     history.copy_to(copied)
     aside, is_new = _set_aside(copied, target)
@@ -239,6 +296,23 @@ def _take_place(history: ClaimedDatabase, clock: Clock | None) -> AdoptedInPlace
         history.become(staged)
     notes = [*adopted.notes, f"the old database is kept as {aside.name}"]
     return AdoptedInPlace(**{**vars(adopted), "notes": notes, "kept_as": aside.name})
+
+
+def _open_staging(staged: Path, identity: int, clock: Clock | None) -> tuple[Memory, int]:
+    """The memory that is to take the place of this database, and how many of its rows an interrupted
+    run has looked at. What was begun for another one, or cannot be opened, is begun anew.
+    """
+    for _ in range(2):
+        with suppress(StorageError):
+            memory = Memory(staged, clock=clock)
+            with on_failure(memory.close), memory._project.store.write("") as writer:
+                begun_for, rows_taken = (writer.state("", name) for name in (_BEGUN, _ROWS_TAKEN))
+                if begun_for in (0, identity):
+                    writer.set_state("", _BEGUN, identity)
+                    return memory, rows_taken
+            memory.close()
+        files.remove(staged, *legacy.companions(staged))
+    return Memory(staged, clock=clock), 0
 
 
 def _set_aside(copied: Path, target: Path) -> tuple[Path, bool]:
@@ -266,24 +340,28 @@ class HistoryReader:
     """
 
     def __init__(
-        self, history: LegacyDatabase, author: str, progress: Progress | None = None
+        self,
+        history: LegacyDatabase,
+        author: str,
+        progress: Progress | None = None,
+        rows_taken: int = 0,
     ) -> None:
         self.source = Source(type="agent_execution", author=author)
         self._history, self._progress = history, progress
-        self._last_at = from_us(max(0, history.written_us))
+        self.last_at = from_us(max(0, history.written_us))
         self._total = history.count()
         allowed = f"at most {FIX_HISTORY_ROWS_MAX}: adopt it in parts"
         check_that(self._total <= FIX_HISTORY_ROWS_MAX, "rows", self._total, allowed)
         self._same: Counter[bytes] = Counter()
         self._same_id: object = None
         self._local = 0
-        self.read = 0
+        self.read = self._rows_taken = rows_taken
         self.rejected: list[Remark] = []
         self.mended: list[Remark] = []
 
     def fixes(self) -> Iterator[Fix]:
-        """Every row that can become a fix, by id."""
-        for row in self._history.rows():
+        """Every row that can become a fix, by id, after those that were taken before."""
+        for row in self._history.rows(self._rows_taken):
             self.read += 1
             try:
                 yield self._read_row(row)
@@ -295,9 +373,9 @@ class HistoryReader:
     def _read_row(self, row: LegacyRow) -> Fix:
         most = FIX_HISTORY_ROW_BYTES_MAX
         check_that(not row.too_large, "row", f"{row.too_large} bytes", f"at most {most} bytes")
-        reader = _RowReader(row, self._last_at)
-        fix = without_secrets(reader.fix(self._make_id(row), self.source))
-        self._last_at = fix.metadata.context.timestamp
+        reader = _RowReader(row, self.last_at)
+        fix = reader.fix(self._make_id(row), self.source)
+        self.last_at = fix.metadata.context.timestamp
         self._local += reader.is_local
         if reader.mended:
             self._tell(self.mended, row, "; ".join(reader.mended))
@@ -321,8 +399,21 @@ class HistoryReader:
         self._same[digest] += 1
         return derived_id(FIX_HISTORY, "row", self.source.author, content, str(self._same[digest]))
 
+    @property
+    def knowledge(self) -> dict[str, Any]:
+        """What the history had added up of its own, as a knowledge base; empty where it had
+        nothing, or too much to keep.
+        """
+        knowledge = self._history.read_knowledge()
+        with suppress(InvalidInputError):
+            check(knowledge)
+            return knowledge
+        return {}
+
     def notes(self) -> Iterator[str]:
         """What is to be told of the whole."""
+        if self._rows_taken:
+            yield f"{self._rows_taken} rows were looked at before it was interrupted"
         if self._local:
             zone = datetime.now().astimezone().tzname()
             yield f"{self._local} times without a zone were taken as local time of this machine ({zone})"

@@ -92,10 +92,17 @@ class AIMemory(AbstractContextManager["AIMemory"]):
     manager; what was recorded is on disk either way.
     """
 
-    def __init__(self, memory_dir: Where | None = None, *, clock: Clock | None = None) -> None:
+    def __init__(
+        self,
+        memory_dir: Where | None = None,
+        *,
+        clock: Clock | None = None,
+        progress: Progress | None = None,
+    ) -> None:
         """`memory_dir` None: where HARDWON_AIMEMORY says, else the folder AIMemory that is there:
         beside the folder of the module that stands in for this one, in the current folder, beside
-        the script that runs, or above it.
+        the script that runs, or above it. `progress` is told how far the adoption of an older
+        history is; where there is none, a terminal is.
         """
         if memory_dir is None:
             memory_dir = usual_place()
@@ -104,7 +111,7 @@ class AIMemory(AbstractContextManager["AIMemory"]):
             raise InvalidInputError.one("memory_dir", memory_dir, "a folder")
         place = check_path("memory_dir", folder)
         is_new = not files.exists(place / FILE_NAME)
-        adopted = adopt_in_place(place, clock=clock)
+        adopted = adopt_in_place(place, clock=clock, progress=progress)
         memory = Memory(place / FILE_NAME, clock=clock)
         if adopted:
             _announce(adopted, place)

@@ -13,6 +13,7 @@ import os
 import stat
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
+from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote
@@ -22,6 +23,7 @@ import apsw
 from hardwon import limits
 from hardwon.errors import BusyError, DamagedError, ForeignFileError, PlaceError, StorageError
 from hardwon.outside import files
+from hardwon.records.fields import read_json
 from hardwon.store.sqlite.connection import (
     APPLICATION_ID,
     be_patient,
@@ -39,6 +41,9 @@ FIX_HISTORY_COLUMNS_MAX: Final = 200
 FIX_HISTORY_ROW_BYTES_MAX: Final = 16 * limits.MIB
 
 FIX_TABLE: Final = "fix_history"
+_READ: Final = (FIX_TABLE, "issue_patterns", "model_characteristics")
+# Patterns, and models, of which what was added up is kept: a knowledge base shows no more.
+_ADDED_UP_MAX: Final = 1_000
 
 _NEEDED_COLUMNS: Final = frozenset(
     {"id", "timestamp", "model_name", "issue_type", "description", "fix_commands", "fix_success"}
@@ -108,10 +113,41 @@ class LegacyDatabase:
         """Whether the table of fixes has a column."""
         return name in map(str.lower, self._columns(FIX_TABLE))
 
+    def read_knowledge(self) -> dict[str, Any]:
+        """What it has added up of its own, as far as it can be read: patterns, and what is noted of
+        models, in the shape of a knowledge base.
+        """
+        patterns: dict[str, Any] = {}
+        for name, row in self._read_by_name("issue_patterns", "pattern_name"):
+            row["best_fix"] = read_json(str(row.get("best_fix") or "null"))
+            patterns[name] = {key: value for key, value in row.items() if value is not None}
+        tips: dict[str, Any] = {}
+        for name, row in self._read_by_name("model_characteristics", "model_name"):
+            effective = read_json(str(row.get("effective_fixes") or "[]"))
+            noted = [
+                row.get("performance_notes"),
+                *(effective if isinstance(effective, list) else []),
+            ]
+            tips[name] = [tip for tip in noted if isinstance(tip, str) and tip.strip()]
+        both = {"general_patterns": patterns, "model_specific_tips": tips}
+        return {section: part for section, part in both.items() if any(part.values())}
+
+    def _read_by_name(self, table: str, name: str) -> Iterator[tuple[str, dict[str, Any]]]:
+        columns = [column for column in self._columns(table) if column.lower() != "id"]
+        if name not in columns:
+            return
+        selected = ", ".join(map(_quote, columns))
+        sql = f"SELECT {selected} FROM {table} LIMIT {_ADDED_UP_MAX}"
+        with suppress(UnicodeDecodeError):
+            for values in self._connection.execute(sql):
+                row = dict(zip(columns, values, strict=True))
+                plain = {key: value for key, value in row.items() if not isinstance(value, bytes)}
+                yield str(plain.pop(name, "")), plain
+
     def other_tables(self) -> list[str]:
         """Tables with rows that are not read."""
         sql = "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' ORDER BY name"
-        names = [name for (name,) in self._connection.execute(sql) if name.lower() != FIX_TABLE]
+        names = [name for (name,) in self._connection.execute(sql) if name.lower() not in _READ]
         ask, has_rows = self._connection.execute, "SELECT EXISTS (SELECT 1 FROM {})"
         return [name for name in names if ask(has_rows.format(_quote(name))).get]
 
@@ -140,9 +176,9 @@ class LegacyDatabase:
         )
         return [name for (name,) in rows]
 
-    def rows(self) -> Iterator[LegacyRow]:
-        """Every attempt, by id. Texts come as the bytes that they are: not all of them can be
-        decoded.
+    def rows(self, after: int = 0) -> Iterator[LegacyRow]:
+        """Every attempt after so many, by id. Texts come as the bytes that they are: not all of them
+        can be decoded.
         """
         names = self._columns(FIX_TABLE)
         quoted = list(map(_quote, names))
@@ -156,7 +192,8 @@ class LegacyDatabase:
             for name in quoted
         )
         for size_bytes, *values in self._connection.execute(
-            f"SELECT {size}, {selected} FROM {FIX_TABLE} NOT INDEXED ORDER BY id"
+            f"SELECT {size}, {selected} FROM {FIX_TABLE} NOT INDEXED ORDER BY id LIMIT -1 OFFSET ?",
+            (after,),
         ):
             row = LegacyRow()
             row.too_large = size_bytes if size_bytes > most else 0
@@ -274,6 +311,13 @@ def _state(path: Path) -> tuple[int, int, int]:
 
 class ClaimedDatabase(LegacyDatabase):
     """An older database that nobody else can write to."""
+
+    @property
+    def identity(self) -> int:
+        """Another number for another database, or another state of it; never 0."""
+        status = self.path.stat()
+        state = status.st_ino, status.st_size, read_header(self.path)[_CHANGES]
+        return int.from_bytes(sha256(repr(state).encode()).digest()[:7], "big") + 1
 
     def copy_to(self, target: Path) -> None:
         """A complete copy, on disk when this returns, checked. There must be no such file."""

@@ -92,13 +92,11 @@ def shorten(entry: FixEntry) -> FixEntry:
 
 
 def did(fields: Mapping[str, Any]) -> tuple[list[str], str]:
-    """What a fix did, as far as its strategy tells it from others: its commands, else its analysis.
-    `fields` are as JSON has them.
-    """
+    """What a fix did: its commands, and its analysis. `fields` are as JSON has them."""
     most = limits.LESSON_CHARS_MAX
     cut = (" ".join(command.split())[:most] for command in fields.get("fix_commands", ()))
     commands = list(islice(filter(None, cut), FIXES_LISTED_MAX))
-    return commands, "" if commands else " ".join(fields.get("analysis", "").split())[:most]
+    return commands, " ".join(fields.get("analysis", "").split())[:most]
 
 
 def strategy_text(commands: list[str], analysis: str) -> str:

@@ -473,10 +473,15 @@ class FixTables(Listener):
         return differing + int(self._run("SELECT open FROM main.fix_guard").fetchall() != [(0,)])
 
 
+# Where there are commands, the analysis beside them is that of one of those who ran them.
+_COMPARED_FIX: Final = (
+    "CASE WHEN best_fix ->> '$.fix_commands' = '[]' THEN best_fix "
+    "ELSE json_remove(best_fix, '$.analysis') END"
+)
 # Of each table what must be as the records say, and whether the last column is a text of a strategy.
 _COMPARED: Final[dict[str, tuple[str, bool]]] = {
     "fix_history": (COLUMNS, False),
-    "issue_patterns": (f"{_PATTERN_FIGURES}, best_fix", True),
+    "issue_patterns": (f"{_PATTERN_FIGURES}, {_COMPARED_FIX}", True),
     "model_characteristics": (f"{_MODEL_FIGURES}, effective_fixes", True),
     "fix_count": ("scope, key, item, attempts, applied, verified", False),
 }
