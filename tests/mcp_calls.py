@@ -8,7 +8,7 @@ import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 import anyio
 import httpx2
@@ -18,6 +18,7 @@ from mcp import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
 from mcp_types import CallToolResult, Implementation
+from pydantic import ConfigDict
 
 import hardwon
 import warm
@@ -171,3 +172,19 @@ async def read_everything(client: Client, record_id: str) -> dict[str, Any]:
         assert isinstance(message.content, types.TextContent)
         found[prompt.name] = message.content.text
     return found
+
+
+class Asked(types.Request[Any, Any]):
+    """A request of the extension."""
+
+    method: Literal["skills/list", "skills/get"]
+    params: dict[str, Any] = {}
+
+
+class Answer(types.Result):
+    model_config = ConfigDict(extra="allow")
+
+
+async def ask_of_skills(client: Client, method: Any, **params: Any) -> dict[str, Any]:
+    found = await client.session.send_request(Asked(method=method, params=params), Answer)
+    return found.model_extra or {}

@@ -48,7 +48,8 @@ they take, and what they give as JSON. So are those of the usual tools that are 
 the filters, and gives whole hits.
 """
 SKILLS_TOLD: Final = """\
-[Skills](../coding-agents.md#skills) are at `skill://NAME/SKILL.md`.
+[Skills](../coding-agents.md#skills) are at `skill://NAME/SKILL.md`; `skills/list` and `skills/get` (the extension
+`io.modelcontextprotocol/skills`) tell what each is for, and the digest of its text.
 """
 SHARED_BY: Final = {
     "envelope": "Tools that record also take these.",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from hashlib import sha256
 from pathlib import Path
 from shutil import rmtree
 from typing import Any
@@ -21,9 +22,10 @@ from engines import ENGINES
 from hardwon import Memory
 from hardwon.errors import PlaceError
 from hardwon.memory import skills as made
-from hardwon.memory.skills import FILE_NAME
+from hardwon.memory.skills import FILE_NAME, Skill
+from hardwon.surfaces.mcp.server import SKILLS
 from hardwon.text.tokens import count_tokens
-from mcp_calls import MODES, over_stdio, parameters, run
+from mcp_calls import MODES, ask_of_skills, over_stdio, parameters, run
 from short import succeed
 
 ERROR = "make: *** [deploy] Error 1\nRuntimeError: missing AWS_REGION"
@@ -240,6 +242,13 @@ async def read(client: Client, uri: str) -> str:
     return content.text
 
 
+def check_entry(entry: dict[str, Any], text: str, skill: Skill) -> None:
+    assert entry["uri"] == f"skill://{skill.name}/SKILL.md"
+    assert entry["frontmatter"] == yaml.safe_load(text.split("---\n")[1])
+    digest, size = f"sha256:{sha256(text.encode()).hexdigest()}", len(text.encode())
+    assert entry["resources"] == [{"uri": entry["uri"], "digest": digest, "size": size}]
+
+
 @pytest.mark.parametrize("mode", MODES)
 def test_a_server_tells_of_its_skills(tmp_path: Path, mode: str) -> None:
     brain = tmp_path / "brain"
@@ -249,15 +258,28 @@ def test_a_server_tells_of_its_skills(tmp_path: Path, mode: str) -> None:
 
     async def work() -> None:
         async with over_stdio(parameters(brain, project="shop"), mode) as client:
+            capabilities = client.server_capabilities
+            assert capabilities
+            # older clients are told of no extensions
+            assert capabilities.extensions == (None if mode == "legacy" else {SKILLS: {}})
+            listed = await ask_of_skills(client, "skills/list")
+            assert (listed["ttlMs"], listed["cacheScope"]) == (0, "private")
             resources = {each.uri: each for each in (await client.list_resources()).resources}
-            addresses = [f"skill://{skill.name}/SKILL.md" for skill in skills]
-            for address, skill in zip(addresses, skills, strict=True):
-                assert await read(client, address) == skill.text
-                assert resources[address].description == skill.description
+            for entry, skill in zip(listed["skills"], skills, strict=True):
+                text = await read(client, entry["uri"])
+                assert text == skill.text
+                check_entry(entry, text, skill)
+                got = await ask_of_skills(client, "skills/get", uri=entry["uri"])
+                assert got["skill"] == entry
+                assert resources[entry["uri"]].description == skill.description
             with Memory(brain, "shop") as memory:
                 memory.forget(ids["errors"])
-            with pytest.raises(MCPError, match="is not allowed") as error:
-                await client.read_resource(addresses[0])
-            assert error.value.error.code == types.INVALID_PARAMS
+            gone = listed["skills"][0]["uri"]
+            asked = ask_of_skills(client, "skills/get", uri=gone)
+            for again in (asked, client.read_resource(gone)):
+                with pytest.raises(MCPError, match="is not allowed") as error:
+                    await again
+                assert error.value.error.code == types.INVALID_PARAMS
+            assert len((await ask_of_skills(client, "skills/list"))["skills"]) == 2
 
     run(work)

@@ -18,6 +18,7 @@ from hardwon.trust.access import SCOPES, Caller, Scope, includes
 from mcp_calls import (
     HELLO,
     MODES,
+    ask_of_skills,
     example_of,
     fill,
     over_http,
@@ -89,6 +90,7 @@ def test_the_usual_tools_over_http(running: Served) -> None:
         async with over_http(running.url, running.token("govern")) as client:
             listed = [tool.name for tool in (await client.list_tools()).tools]
             assert listed == [*USUAL, *BTB_TOOLS]
+            assert (await ask_of_skills(client, "skills/list"))["skills"] == []
 
     run(work)
 

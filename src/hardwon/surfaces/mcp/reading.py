@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping
+from hashlib import sha256
 from typing import Any, Final, NamedTuple
 
 import hardwon
@@ -166,6 +167,14 @@ def find_skill(ask: Ask, uri: str) -> Skill:
     check_that(uri in skills, "uri", uri, ", ".join(skills) or "none: no skill is there yet")
     skill: Skill = skills[uri]
     return skill
+
+
+def describe_skill(skill: Skill) -> dict[str, Any]:
+    """As the Skills extension has it: what it begins with, and the digest of its only file."""
+    text, uri = skill.text.encode(), make_skill_address(skill)
+    file = {"uri": uri, "digest": f"sha256:{sha256(text).hexdigest()}", "size": len(text)}
+    head = {name: getattr(skill, name) for name in ("name", "description", "metadata")}
+    return {"uri": uri, "frontmatter": head, "resources": [file]}
 
 
 WritePrompt = Callable[[Ask, Mapping[str, str]], str]

@@ -29,6 +29,7 @@ from hardwon.trust.redact import redact
 
 Context = ServerRequestContext[Any, Any]
 WhoAsks = Callable[[Context], Ask]
+SKILLS: Final = "io.modelcontextprotocol/skills"
 # The name, in a request's `_meta`, of a key under which a write is carried out once, however often
 # it is sent.
 IDEMPOTENCY_KEY: Final = "idempotency-key"
@@ -47,6 +48,8 @@ _LISTS: Final[tuple[CacheableMethod, ...]] = (
     "prompts/list",
     "resources/templates/list",
 )
+# What was forgotten is not to be found in anybody's cache.
+_NOT_KEPT: Final = {"ttlMs": 0, "cacheScope": "private"}
 _log = logging.getLogger("hardwon")
 
 
@@ -55,7 +58,7 @@ def make_server(who: WhoAsks, *, every: bool = False, btb: bool = False) -> Serv
     ones; `btb`: also under the names of the BTB server.
     """
     handlers = _Handlers(who, {**(TOOLS if every else USUAL), **(BTB_TOOLS if btb else {})}, btb)
-    return Server(
+    server: Server[Any] = Server(
         "hardwon",
         version=hardwon.__version__,
         title="Hardwon",
@@ -70,6 +73,11 @@ def make_server(who: WhoAsks, *, every: bool = False, btb: bool = False) -> Serv
         on_get_prompt=handlers.get_prompt,
         cache_hints=dict.fromkeys(_LISTS, CacheHint(LISTS_FRESH_MS, "private")),
     )
+    server.extensions[SKILLS] = {}
+    skills, skill = types.PaginatedRequestParams, types.ReadResourceRequestParams
+    server.add_request_handler("skills/list", skills, handlers.list_skills)
+    server.add_request_handler("skills/get", skill, handlers.get_skill)
+    return server
 
 
 class _Handlers:
@@ -174,6 +182,18 @@ class _Handlers:
         return types.ReadResourceResult(
             contents=[types.TextResourceContents(uri=uri, mime_type=sort, text=text)]
         )
+
+    async def list_skills(self, context: Context, _: object) -> dict[str, Any]:
+        """Every skill, without its text."""
+        skills = await _read(lambda: self._who(context)("skills.list"))
+        return {"skills": list(map(reading.describe_skill, skills)), **_NOT_KEPT}
+
+    async def get_skill(
+        self, context: Context, asked: types.ReadResourceRequestParams
+    ) -> dict[str, Any]:
+        """One skill."""
+        skill = await _read(lambda: reading.find_skill(self._who(context), str(asked.uri)))
+        return {"skill": reading.describe_skill(skill), **_NOT_KEPT}
 
     async def list_prompts(self, _: Context, __: object) -> types.ListPromptsResult:
         """Every prompt, with what it takes."""
