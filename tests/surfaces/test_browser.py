@@ -16,7 +16,7 @@ from playwright.sync_api import Browser, Page, expect
 from browsing import DESKTOP, HOSTILE, PHONE, Visitor, browser, fill_with_hostile_records, visitor
 from hardwon import Memory
 from hardwon.records.kinds import AnyRecord, Kind
-from hardwon.surfaces.web import learning, lessons, overview
+from hardwon.surfaces.web import learning, overview
 from hardwon.surfaces.web.site import PLACES
 from hardwon.tree.datasets.demo import fill_demo as fill
 from hardwon.trust.access import Scope
@@ -83,7 +83,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
         patch.setattr(overview, "_SHOWN", 5)
         patch.setattr(learning, "_STRATEGIES", 4)
         for name in ("_LESSONS_SHOWN", "_RULES_SHOWN", "_CARDS_SHOWN"):
-            patch.setattr(lessons, name, 6)
+            patch.setattr(learning, name, 6)
         started = open_.enter_context(browser())
         running = open_.enter_context(served(tmp_path_factory.mktemp("browsed")))
         fill(running.memory)

@@ -312,19 +312,6 @@ def plain(value: Any) -> str:
 
 
 _STEPS_SHOWN: Final = 100
-_FOLDED_FROM: Final = 300
-_TEXT_CHARS: Final = 6_000
-
-
-class FoldedText(NamedTuple):
-    """A text as a page shows it: its beginning, and the rest to unfold where it is long. `cut`: not
-    even there is all of it.
-    """
-
-    line: str
-    text: str
-    folded: bool
-    cut: bool
 
 
 def _timeline(trajectory: kinds.Trajectory, run: Run) -> list[dict[str, Any]]:
@@ -348,9 +335,7 @@ def _timeline(trajectory: kinds.Trajectory, run: Run) -> list[dict[str, Any]]:
             "kind": parts[place][-1].kind if parts[place] else "look",
             "outcome": parts[place][-1].outcome if parts[place] else "unknown",
             "failure": next((part.failure.words for part in parts[place] if part.failure), ""),
-            "action": fold(recorded.action),
-            "observation": fold(recorded.observation),
-            "reward": recorded.reward,
+            "recorded": recorded,
             "share": abs(recorded.reward) / largest if largest else 0.0,
             "cured": cured[place],
             "in_vain": in_vain[place],
@@ -375,10 +360,3 @@ def _fold_looks(steps: Sequence[dict[str, Any]]) -> list[list[dict[str, Any]]]:
         else:
             scenes.append([step])
     return scenes
-
-
-def fold(text: str) -> FoldedText:
-    """The text as a page shows it."""
-    shown = text.strip()[:_TEXT_CHARS]
-    line = shown.partition("\n")[0][:_FOLDED_FROM]
-    return FoldedText(line, shown, line != shown, len(text.strip()) > _TEXT_CHARS)

@@ -19,7 +19,7 @@ from hardwon.errors import HardwonError, NotAdmittedError
 from hardwon.surfaces.gate import Ask, check_access
 from hardwon.surfaces.rest.guard import OPERATION, Service
 from hardwon.surfaces.rest.problems import RefusedError, answer_to, parse_pairs
-from hardwon.surfaces.web import learning, lessons, overview, pages, records
+from hardwon.surfaces.web import learning, overview, pages, records
 from hardwon.trust.access import Caller
 
 # Fields of one form: as many ids as a page has records, and some besides.
@@ -45,7 +45,7 @@ class NavItem(NamedTuple):
 PLACES: Final = (
     NavItem("overview", "Overview", overview.view_overview),
     NavItem("progress", "Progress", learning.view_progress),
-    NavItem("lessons", "Lessons", lessons.view_lessons, lessons.judge_lesson),
+    NavItem("lessons", "Lessons", learning.view_lessons, learning.judge_lesson),
     NavItem("fixes", "Fixes", learning.view_fixes),
     NavItem("lab", "Context lab", overview.view_lab),
     NavItem("search", "Search", records.view_search),
