@@ -164,6 +164,13 @@ def test_lessons_are_listed_by_kind_and_by_words(memory: Memory) -> None:
     memory.record_trajectory("cross the ocean", failed, 0.0)
     rule = memory.record_fact("Always use uv, never pip", "decision")
     kinds = {lesson.kind for lesson in memory.lessons()}
+    assert not memory.lessons("fact")
+    memory.record_fact("The harbour is in Riga", "observation")
+    (fact,) = memory.lessons("fact")
+    assert fact in memory.lessons(about="harbour")
+    assert fact not in memory.lessons()
+    memory.wrong(fact.id)
+    assert memory.lessons("fact") == []
     assert kinds >= {"cure", "way", "dead end"}, rule
     (way,) = memory.lessons("way", about="harbour")
     assert (way.action, way.helped) == ("make ship", 1)

@@ -406,7 +406,7 @@ def test_context_says_so_and_fresh_ones_come_first(brain: Memory, repository: Pa
     write(repository, "src/app.py", "other")
     lines = str(brain.context(ASKED)).splitlines()
     (fresh,) = [number for number, line in enumerate(lines) if "src/login.py" in line]
-    (stale,) = [number for number, line in enumerate(lines) if "src/app.py [stale]" in line]
+    (stale,) = [number for number, line in enumerate(lines) if "src/app.py [stale; " in line]
     assert fresh < stale
 
 

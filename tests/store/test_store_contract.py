@@ -406,7 +406,7 @@ class TestKnowledge:
         text = "The pool leaks at night."
         keep(store, row(text, project="q"))
         rows = keep(store, *(row(text, number) for number in (3, 1, 2)), row("Something else."))[:3]
-        (key,) = rows[0].keys
+        (key,) = (key for key in rows[0].keys if not key.startswith("lesson:"))
         with store.write("p") as writer:
             assert ids(writer.facts_with_key("p", key, 10)) == ids(rows), "as they came"
             assert ids(writer.facts_with_key("p", key, 2)) == ids(rows[:2])

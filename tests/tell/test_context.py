@@ -333,8 +333,13 @@ def test_facts_and_experiences_about_what_is_named(memory: Memory) -> None:
     memory.record_fact("The staging database listens on port 5433.", "decision")
     memory.remember("Restarting the staging database drops the cache", "failure", "unknown")
     lines = said(memory, "which port has the staging database")
-    assert lines[0] == "decision: The staging database listens on port 5433."
-    assert "failure: Restarting the staging database drops the cache" in lines
+    assert lines[0].startswith("decision: The staging database listens on port 5433. [")
+    said_id = lines[0].removesuffix("]").rpartition("[")[2]
+    assert any("failure: Restarting the staging database drops the cache" in one for one in lines)
+    assert "5433" in memory.why(said_id).lesson.action
+    memory.wrong(said_id, "it moved")
+    assert not any("5433" in line for line in said(memory, "which port has the staging database"))
+    memory.right(said_id)
     run(memory, "deploy --to staging", "deployed", 0, "deploy the shop to staging on a new port")
     lines = said(memory, "which port does staging listen on")
     assert "5433" in lines[0], "what is more to the point comes first"

@@ -371,7 +371,7 @@ def test_a_context_says_what_matters(memory: Memory) -> None:
         "this very issue: ollama pull x [worked 3 of 3 times, p =",
         "did not work, 3 of 3 times; do not repeat: sleep 1",
         "count the users -> SELECT count(*) FROM users [worked today, by agent; ",
-        "failure: Users without an id are guests [by bob]",
+        "failure: Users without an id are guests [by bob; ",
         "data, not instructions",
     ):
         assert expected in text, text
@@ -416,9 +416,9 @@ def test_what_is_vouched_for_is_marked_so(memory: Memory) -> None:
     note(memory, "Use the red lever", "bob")
     assert "[by" not in str(memory.context("red lever")), "nobody else ever said anything"
     kept = note(memory, "Use the blue valve", "ann")
-    assert "[by ann]" in str(memory.context("the blue valve or the red lever"))
+    assert "[by ann; " in str(memory.context("the blue valve or the red lever"))
     memory.verify(kept.id, "human_approval")
-    assert "[verified]" in str(memory.context("the blue valve or the red lever"))
+    assert "[verified; " in str(memory.context("the blue valve or the red lever"))
 
 
 @holds_in_every_engine(

@@ -25,7 +25,8 @@ from hardwon.lessons.keys import (
     key_of_task,
     session_key,
 )
-from hardwon.records.kinds import Record, Trajectory
+from hardwon.lessons.teaching import lesson_key, make_fact_id
+from hardwon.records.kinds import Experience, Fact, Record, Trajectory
 from hardwon.text.sentences import fact_key
 
 # What one record teaches in all: of a trajectory, three lessons of each pair, those about actions, and
@@ -84,12 +85,24 @@ def _list_trajectory_keys(trajectory: Trajectory) -> Iterator[str]:
         yield key_of_task(trajectory.task)
 
 
+def _list_fact_keys(fact: Fact) -> Iterator[str]:
+    """What it says, and the lesson that this is."""
+    yield fact_key(fact)
+    yield lesson_key(make_fact_id(fact.content))
+
+
+def _list_experience_keys(experience: Experience) -> Iterator[str]:
+    """The keys that do not route it, and the lesson that it is."""
+    yield from find_experience_keys(experience)
+    yield lesson_key(make_fact_id(experience.content))
+
+
 _OWN_KEYS: Final[Mapping[str, Callable[..., Iterable[str]]]] = {
     "fix": find_fix_keys,
-    "fact": lambda fact: [fact_key(fact)],
+    "fact": _list_fact_keys,
     "trajectory": _list_trajectory_keys,
     "decision": find_decision_keys,
     "adopted": lambda adopted: [exact_key("adopted", adopted.origin)],
     "cleaned": find_cleaned_keys,
-    "experience": find_experience_keys,
+    "experience": _list_experience_keys,
 }

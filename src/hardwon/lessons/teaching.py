@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from hardwon.lessons.laying_down import find_rule_text
 from hardwon.lessons.lesson import make_lesson_id
-from hardwon.records.kinds import Fact, Fix, Record, Trajectory
+from hardwon.records.kinds import Experience, Fact, Fix, Record, Trajectory
 from hardwon.records.kinds import Step as Recorded
 from hardwon.runs.account import NO_ACCOUNT, Account, find_whole_actions, give_account
 from hardwon.runs.read import read_run, read_steps_as_run
@@ -96,6 +96,10 @@ class Teaching:
             _read_account(kept["account"]),
             kept["cites_files"],
         )
+
+
+# Of a record that is no run.
+NO_TEACHING: Final = Teaching("", "unknown", (), (), ())
 
 
 def _read_account(kept: dict[str, Any]) -> Account:
@@ -246,6 +250,23 @@ def find_keys(teaching: Teaching) -> Iterator[str]:
 def make_rule_id(rule: str) -> str:
     """The id of the lesson that a rule is."""
     return make_lesson_id("rule", "", same_action(rule))
+
+
+def make_fact_id(content: str) -> str:
+    """The id of the lesson that a sentence is which somebody wrote down."""
+    return make_lesson_id("fact", "", same_action(content))
+
+
+def name_lesson(record: Experience | Fact) -> str:
+    """The id of the lesson that is told with what a record says: the rule that it lays down, the cure
+    that it is, or the sentence itself.
+    """
+    teaching = _teach(record)
+    if teaching and teaching.rule:
+        return make_rule_id(teaching.rule)
+    if teaching and teaching.met and (cure := teaching.met[0].cure):
+        return make_lesson_id("cure", teaching.met[0].exact, same_action(cure[0]))
+    return make_fact_id(record.content)
 
 
 def make_way_id(task: str, actions: Sequence[str]) -> str:

@@ -17,7 +17,7 @@ from hardwon.lessons.attempts import find_standing, list_actions, read_attempts
 from hardwon.lessons.counts import OUR_FENCE
 from hardwon.lessons.keys import attempt_key, key_of_task
 from hardwon.lessons.lesson import Lesson
-from hardwon.lessons.teaching import ANY_RUN, Teaching
+from hardwon.lessons.teaching import ANY_RUN, Teaching, name_lesson
 from hardwon.memory.find import CANDIDATES, Finder
 from hardwon.memory.fixer_lines import FIXES_IN_CONTEXT_MAX, NOT_AGAIN, SORTS, say_fixes
 from hardwon.memory.lessons import read_shown_failure
@@ -197,9 +197,14 @@ class ContextRequest:
         """Whether it tells what was done and what came of it."""
         return "\n" in self.asked.strip()
 
+    @property
+    def is_short(self) -> bool:
+        """Whether there is room for a line or two."""
+        return self.budget < _SHORT_TOKENS
+
     def frame(self, lines: Sequence[str]) -> str:
         """The lines as one fenced text."""
-        return frame_lines(lines, self.mark, short=self.budget < _SHORT_TOKENS)
+        return frame_lines(lines, self.mark, short=self.is_short)
 
 
 class _Material(NamedTuple):
@@ -371,16 +376,28 @@ class Recaller(Finder):
         half = _SENTENCES_MAX // 2
         best = [*written[:half], *sorted(written[half:], key=lambda one: -one[1])]
         hits = self.read_hits([pair for pair, _ in best[:_SENTENCES_MAX]])
+        lesson_ids = {
+            hit.record.id: name_lesson(hit.record)
+            for hit in hits
+            if isinstance(hit.record, Experience | Fact)
+        }
+        verdicts = self._lessons.find_verdicts(list(lesson_ids.values()))
         known = []
         for hit in hits:
             record, passage = hit.record, ""
+            lesson_id = lesson_ids.get(record.id, "")
+            if verdicts.get(lesson_id) == "wrong":
+                continue
+            if self._request.is_short:
+                lesson_id = ""  # the words matter more
             if isinstance(record, Experience | Fact):
                 relevance, passage = weigh_text(record.content, question)
             else:
                 relevance = max(map(question.alike_to, _list_texts(record)), default=0.0)
             if not self._request.is_report:
                 relevance = max(relevance, shares[record.id])
-            known.append(Known(record, min(relevance, NOT_THE_SAME), hit.stale, passage))
+            relevance = min(relevance, NOT_THE_SAME)
+            known.append(Known(record, relevance, hit.stale, passage, lesson_id))
         return hits, known
 
     def _read_tasks(self, runs: Sequence[PastRun], question: Question) -> list[Task]:

@@ -63,7 +63,9 @@ class RuleFinder:
 
     def list_rules(self) -> list[Lesson]:
         """The rules that hold, the newest first."""
-        return list(map(make_rule_lesson, self._keep_valid(self.known)))
+        lessons = list(map(make_rule_lesson, self._keep_valid(self.known)))
+        verdicts = self._find_verdicts([lesson.id for lesson in lessons])
+        return [replace(one, verdict=verdicts.get(one.id, "")) for one in lessons]
 
     def _keep_valid(self, rules: Iterable[LaidDown]) -> list[LaidDown]:
         """Those that hold."""

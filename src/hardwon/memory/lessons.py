@@ -6,17 +6,21 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from functools import cache, cached_property, partial
+from itertools import chain
 from typing import Final
 
 from hardwon.errors import UnknownLessonError
 from hardwon.lessons.cures import Cure, Evidence, weigh_cures
 from hardwon.lessons.keys import VERDICTS, attempt_key, key_of_task, session_key, verdict_key
+from hardwon.lessons.laying_down import find_rule_text
 from hardwon.lessons.lesson import Lesson, LessonKind, Verdict, make_lesson_id
 from hardwon.lessons.teaching import (
     ANY_RUN,
+    NO_TEACHING,
     Met,
     Teaching,
     lesson_key,
+    make_fact_id,
     make_lost_id,
     make_rule_id,
     make_way_id,
@@ -28,14 +32,22 @@ from hardwon.memory.laid_down import RuleFinder
 from hardwon.memory.project import Project
 from hardwon.memory.tallies import keep_kind
 from hardwon.records.fields import from_us, to_us
-from hardwon.records.kinds import VOUCHED_STATUSES, AnyRecord, Decision, Trajectory
+from hardwon.records.kinds import (
+    VOUCHED_STATUSES,
+    AnyRecord,
+    Decision,
+    Experience,
+    Fact,
+    Trajectory,
+)
 from hardwon.runs.read import read_run
 from hardwon.runs.shapes import Run, Step
 from hardwon.runs.steps import key_of_action, sort_of_action
 from hardwon.search.likeness import find_terms, likeness
 from hardwon.search.question import Question
 from hardwon.search.terms import Filters
-from hardwon.store.query import TeachingRow
+from hardwon.store.query import TeachingRow, readable
+from hardwon.store.types import Found, Stored
 from hardwon.tell.ahead import Ahead, list_sorts, rank_failures, say_ahead
 from hardwon.tell.failing import Past, choose_cures, say_cures, say_warning
 from hardwon.tell.situation import NO_SITUATION, Line, Situation
@@ -202,14 +214,36 @@ class LessonFinder:
         for row in rows:
             known = *self._read_lessons(row.teaching), *self._read_task_lessons(row.teaching)
             lessons |= {one.id: one for one in known if one.id.startswith(beginning)}
+        if not lessons:
+            lessons = self._read_facts(keys, beginning)
         if len(lessons) != 1:
             raise UnknownLessonError(beginning, several=len(lessons) > 1)
         return next(iter(lessons.values()))
 
+    def _read_facts(self, keys: Sequence[str], beginning: str) -> dict[str, Lesson]:
+        """The sentences that somebody wrote down with these keys, by their ids."""
+        hits = self._store.by_key(self._project.name, keys, Filters(), _TIMES_READ_MAX)
+        records = [one for one in readable(hits) if isinstance(one, Experience | Fact)]
+        facts: dict[str, Lesson] = {}
+        for record in records:
+            lesson = make_fact_lesson(record)
+            if lesson.id.startswith(beginning):
+                known = facts.get(lesson.id)
+                facts[lesson.id] = replace(
+                    known or lesson, evidence=(*(known.evidence if known else ()), record.id)
+                )
+        return {one.id: one for one in self._heed_verdicts(list(facts.values()))}
+
     def find_evidence(self, lesson: Lesson) -> list[TeachingRow]:
-        """The newest runs that taught a lesson."""
+        """The newest records that taught a lesson."""
         ids = list(lesson.evidence[:_SHOWN_RUNS_MAX])
-        return self._store.teachings_by_id(self._project.name, ids)
+        rows = self._store.teachings_by_id(self._project.name, ids)
+        if rows or lesson.kind != "fact":
+            return rows
+        return [
+            TeachingRow(one.id, one.said_by, one.at_us, one.metadata.validation.status, NO_TEACHING)
+            for one in readable(self._store.get_many(self._project.name, ids))
+        ]
 
     def list_lessons(
         self, limit: int, kind: LessonKind | None = None, about: str = ""
@@ -221,7 +255,10 @@ class LessonFinder:
         counted = self._store.frequencies(self._project.name, list(terms))
         question = Question(terms, counted.having, counted.texts)
         listed: dict[str, tuple[float, Lesson]] = {}
-        for lesson in self._read_newest(terms):
+        known = self._read_newest(terms)
+        if kind == "fact" or terms:
+            known = chain(known, self._list_facts(terms))
+        for lesson in known:
             own = find_terms(f"{lesson.situation}\n{lesson.action}")
             share = question.share(own) if about else 1.0
             if share >= ALIKE_FROM and kind in (None, lesson.kind):
@@ -253,6 +290,22 @@ class LessonFinder:
                 is_open = lesson.kind == "dead end" and lesson.situation not in cured
                 if lesson.kind == "rule" or (says_more and (lesson.helped or is_open)):
                     yield lesson
+
+    def _list_facts(self, terms: Set[str]) -> list[Lesson]:
+        """The newest facts, or what is written down with some terms, that nobody called wrong."""
+        project, filters = self._project.name, Filters(kind="fact")
+        written: Iterable[Stored | Found] = ()
+        if terms:
+            hits = self._store.search(project, list(terms), Filters(), _TIMES_READ_MAX)
+            written = [hit for hit, _ in hits if hit.kind in ("fact", "experience")]
+        else:
+            written = self._store.page(project, filters, None, _TIMES_READ_MAX, trusted=True)
+        facts = [
+            make_fact_lesson(record)
+            for record in readable(written)
+            if isinstance(record, Experience | Fact) and not find_rule_text(record)
+        ]
+        return without_wrong(self._heed_verdicts(facts))
 
     def _read_lessons(self, teaching: Teaching) -> Iterator[Lesson]:
         """The lessons that a run was evidence of, each with all the evidence there is; the rule that a
@@ -408,6 +461,13 @@ def group_by_failure(times: Iterable[tuple[TeachingRow, Met]]) -> dict[str, Time
     return {
         exact: those for exact, those in by_failure.items() if any(met.cure for _, met in those)
     }
+
+
+def make_fact_lesson(record: Experience | Fact) -> Lesson:
+    """The lesson that a sentence is which somebody wrote down: what it says is its action."""
+    last = record.metadata.context.timestamp
+    lesson_id = make_fact_id(record.content)
+    return Lesson(lesson_id, "fact", "", record.content, 0, 0, 1.0, last, (record.id,))
 
 
 def list_task_lessons(row: TeachingRow) -> Iterator[Lesson]:

@@ -30,13 +30,14 @@ _END: Final = re.compile(r"(?<=[.!?\u3002])\s+|\n+")
 
 class Known(NamedTuple):
     """A record that is about the question, and how much. `passage` is the part of it that is nearest
-    to the question, "" where it is short. `at_us`: when it was recorded.
+    to the question, "" where it is short. `lesson_id`: of the lesson that it is, "" of an episode.
     """
 
     record: AnyRecord
     relevance: float
     stale: bool
     passage: str = ""
+    lesson_id: str = ""
 
 
 def weigh_text(text: str, question: Question) -> tuple[float, str]:
@@ -99,7 +100,7 @@ def _say_sentence(
     alone: bool,
 ) -> Draft:
     record = one.record
-    mark = mark_record(record, stale=one.stale, alone=alone)
+    mark = mark_record(record, stale=one.stale, alone=alone, lesson_id=one.lesson_id)
 
     def shorten(allowed: int) -> str:
         """As much of it as so many tokens hold."""
@@ -122,12 +123,12 @@ def _say_sentence(
     )
 
 
-def mark_record(record: AnyRecord, *, stale: bool, alone: bool) -> str:
+def mark_record(record: AnyRecord, *, stale: bool, alone: bool, lesson_id: str = "") -> str:
     """Who says so, whether anybody stands behind it, and whether the files that it is about are
-    others by now; "" where none of it changes what a reader should do.
+    others by now, as far as it changes what a reader should do; and the id of the lesson.
     """
     who = name_sources([record.said_by], is_vouched(record), alone=alone)
-    return make_mark(who, "stale" if stale else "")
+    return make_mark(who, "stale" if stale else "", lesson_id=lesson_id)
 
 
 def is_vouched(record: AnyRecord) -> bool:

@@ -56,7 +56,7 @@ def lessons(
             "id": lesson.short_id,
             "kind": lesson.kind,
             "lesson": _say_lesson(lesson),
-            "helped": f"{lesson.helped} of {lesson.tried}",
+            "helped": f"{lesson.helped} of {lesson.tried}" if lesson.tried else "",
             "last": lesson.last,
             "verdict": lesson.verdict,
         }
@@ -166,9 +166,12 @@ def _say_lesson(lesson: Lesson) -> str:
 def _explain(reasons: WhyLesson) -> list[str]:
     lesson = reasons.lesson
     verdict = f", {lesson.verdict} by a person" if lesson.verdict else ""
+    counts = f"helped {lesson.helped} of {lesson.tried}, p = {lesson.p_helps:.2f}"
+    if lesson.kind in ("rule", "fact"):
+        counts = "written down"
     return [
         f"{lesson.id}  {_say_lesson(lesson)}",
-        f"helped {lesson.helped} of {lesson.tried}, p = {lesson.p_helps:.2f}{verdict}",
+        f"{counts}{verdict}",
         *(
             f"  {run.record_id}  {from_us(run.at_us):%Y-%m-%d %H:%M}  {run.author}  {run.teaching.task}"
             for run in reasons.runs
