@@ -224,7 +224,7 @@ def test_insights_are_exported_as_one_file(history: AIMemory, tmp_path: Path) ->
     target.write_text("an older one")
     assert history.export_insights(str(target)) is None  # type: ignore[func-returns-value]
     told = json.loads(target.read_text())
-    keys = "generated_at statistics knowledge_base model_insights historical_trends"
+    keys = "generated_at statistics knowledge_base model_insights historical_trends records"
     assert list(told) == keys.split()
     assert told["statistics"] == history.get_memory_stats()
     assert told["knowledge_base"] == history.knowledge_base
@@ -232,6 +232,27 @@ def test_insights_are_exported_as_one_file(history: AIMemory, tmp_path: Path) ->
     assert told["model_insights"][QWEN] == history.get_model_insights(QWEN)
     assert told["historical_trends"] == history.get_daily_statistics()
     assert list(target.parent.iterdir()) == [target]
+
+
+def test_a_history_is_restored_from_its_export(history: AIMemory, tmp_path: Path) -> None:
+    verified = history.memory.fixes.history.record_id(some(history)[1])
+    assert verified
+    history.memory.verify(verified, "human_approval")
+    history.knowledge_base["failure_patterns"]["TIMEOUT"] = ["never wait"]
+    history._save_knowledge_base()
+    history.export_insights(tmp_path / "all.json")
+    with AIMemory(tmp_path / "new") as restored:
+        assert restored.import_insights(tmp_path / "all.json", dry_run=True)["added"] == 7
+        assert restored.get_memory_stats()["total_fixes_attempted"] == 0
+        for added in (7, 0):
+            assert plain(restored.import_insights(tmp_path / "all.json"))["added"] == added
+        now, before = (list(one.memory.fixes.history.all()) for one in (restored, history))
+        assert [row[1:] for row in now] == [row[1:] for row in before]
+        assert "never wait" in restored.knowledge_base["failure_patterns"]["TIMEOUT"]
+        assert restored.memory.get(verified).metadata.validation.status == "verified"  # type: ignore[union-attr]
+        (tmp_path / "other.json").write_text('{"statistics": {}}')
+        with pytest.raises(InvalidInputError, match="what export wrote"):
+            restored.import_insights(tmp_path / "other.json")
 
 
 def test_the_knowledge_base_fills_itself(history: AIMemory) -> None:

@@ -328,14 +328,22 @@ def test_successful_strategies_and_patterns(script: Path) -> None:
 def test_cleanup_runs_at_once_says_what_went_and_can_be_undone(script: Path) -> None:
     fill_with_old_ones()
     before = answered("fix-history", "stats")
-    line, hint = said(script, "cleanup", "30").splitlines()
+    line, hint, room = said(script, "cleanup", "30").splitlines()
     numbers = re.findall(r"\d+", line)
     told = "{} fixes older than {} days taken out: {} that failed, {} that worked; {} as old stay"
     assert line == told.format(*numbers)
     gone, _, failed, worked, kept = map(int, numbers)
     assert (gone, gone + kept) == (failed + worked, 8)
-    assert gone > 0
+    assert (gone, kept) == (8, 0), "by age: what is kept longer is said"
     assert left() == kept
+    recent = said(script, "recent", "600")
+    assert recent == (
+        "0 in the last 600 days: 0 verified, 0 applied, 0 failed; with those that were cleaned up, "
+        "4 of 8 were verified\n"
+    )
+    assert answered("fix-history", "stats")["success_rate"] == 0.5, "of all that was tried"
+    command = shlex.split(room.removeprefix("to give the room back, for good: "))
+    assert command[-2:] == ["care", "compact"]
     # as the table says; what it taught stays
     assert answered("fix-history", "stats")["total_fixes_attempted"] == kept
     assert before["total_fixes_attempted"] == 8

@@ -17,7 +17,7 @@ import sys
 import time
 import warnings
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import asdict
 from datetime import timedelta
@@ -43,13 +43,15 @@ from hardwon.fixes.reports import FixCell, FixDay, FixerRecord, IssueTrend
 from hardwon.fixes.rows import FixRow
 from hardwon.fixes.tables import KNOWN_NAMES_MAX
 from hardwon.lessons.issues import fix_history_signature
-from hardwon.memory import Clock, Memory
+from hardwon.memory import Clock, Memory, cleanup
 from hardwon.memory.fix_lessons import FIXES_LISTED_MAX
 from hardwon.memory.results import CleanedUp, Compressed
+from hardwon.memory.transfer import load, write_lines
 from hardwon.outside import files
 from hardwon.outside.locations import DEFAULT_PROJECT, check_path
-from hardwon.records.fields import check_flag, check_whole_number, new_id
-from hardwon.records.kinds import Metadata, Moment, Source
+from hardwon.records.fields import check_flag, check_that, check_whole_number, new_id
+from hardwon.records.kinds import AnyRecord, Metadata, Moment, Source
+from hardwon.records.reading import parse_record
 from hardwon.store.types import Progress
 from hardwon.text.clean import clean_line
 from hardwon.text.tokens import count_tokens
@@ -256,14 +258,14 @@ class AIMemory(AbstractContextManager["AIMemory"]):
 
     def get_memory_stats(self) -> dict[str, Any]:
         """The table in seven numbers and a path. A fix is successful that was applied and
-        verified.
+        verified. The rate is of all attempts, also of those that left the table.
         """
         history = self.memory.fixes.history
-        totals = history.totals()
+        totals, ever = history.totals(), self.memory.fixes.totals()
         return {
             "total_fixes_attempted": totals.attempts,
             "successful_fixes": totals.verified,
-            "success_rate": _rate(totals.verified, totals.attempts),
+            "success_rate": _rate(ever.verified, ever.attempts),
             "models_encountered": totals.models,
             "issue_types_seen": totals.issue_types,
             "recent_activity_7days": history.totals(self._now() - timedelta(days=7)).attempts,
@@ -317,7 +319,9 @@ class AIMemory(AbstractContextManager["AIMemory"]):
         }
 
     def export_insights(self, output_file: Where) -> None:
-        """Writes everything that is known as one JSON file, in place of one that is there."""
+        """Writes everything that is known as one JSON file, in place of one that is there: figures
+        to read, and under `records` every record, from which `import_insights` restores it.
+        """
         attempts: Counter[str] = Counter()
         for cell in self.memory.fixes.matrix():
             attempts[cell.model] += cell.attempts
@@ -329,7 +333,16 @@ class AIMemory(AbstractContextManager["AIMemory"]):
             "model_insights": {name: self.get_model_insights(name) for name in frequent},
             "historical_trends": self.get_daily_statistics(),
         }
-        self._write_json(output_file, insights)
+        lines = write_lines(self.memory._project)
+        self._write_json(output_file, insights, {"records": lines})
+
+    def import_insights(self, source_file: Where, dry_run: bool = False) -> dict[str, Any]:
+        """Brings back the records of a file that `export_insights` wrote, as they were; what is here
+        stays. Returns how many were added.
+        """
+        source, dry = check_path("source_file", source_file), check_flag("dry_run", dry_run)
+        read = partial(_read_records, source)
+        return asdict(load(self.memory._project, read, "user", dry, None, trust=True))
 
     def export_analytics_data(self, output_file: Where) -> None:
         """Writes the figures, per day, model, issue type and fixer, as one JSON file, in place of
@@ -343,9 +356,19 @@ class AIMemory(AbstractContextManager["AIMemory"]):
         }
         self._write_json(output_file, figures)
 
-    def _write_json(self, output_file: Where, report: Any) -> None:
+    def _write_json(
+        self, output_file: Where, report: Any, lists: Mapping[str, Iterable[bytes]] | None = None
+    ) -> None:
+        """`lists` may be long: each item is JSON already, and stands on a line of its own."""
+        head = json.dumps(report, indent=2, ensure_ascii=False, default=str).encode()
         with files.writing_atomically(self._target(output_file)) as file:
-            file.write(json.dumps(report, indent=2, ensure_ascii=False, default=str).encode())
+            file.write(head.removesuffix(b"\n}"))
+            for name, items in (lists or {}).items():
+                file.write(f',\n  "{name}": ['.encode())
+                for number, item in enumerate(items):
+                    file.write((b",\n" if number else b"\n") + item)
+                file.write(b"\n  ]")
+            file.write(b"\n}")
 
     def _target(self, output_file: Where) -> Path:
         """Where an export goes: any file but a database and what a memory keeps beside its own, and
@@ -399,14 +422,19 @@ class AIMemory(AbstractContextManager["AIMemory"]):
         dry_run: bool = False,
         *,
         successes_days: float | None = None,
+        by_age: bool = False,
     ) -> dict[str, Any]:
         """Removes old attempts, failed ones sooner than successful ones, which stay three times as
         long, or `successes_days`. Patterns, figures and what is worth more stay, and
         `memory.undo(id)` with each of the `event_ids` takes it back until the memory is compacted.
-        Returns what was removed.
+        `by_age`: all of that age, but for those that somebody vouches for. Returns what was removed.
         """
         dry = check_flag("dry_run", dry_run)
         clean_up = partial(self.memory.cleanup, days, dry, successes_days=successes_days)
+        if check_flag("by_age", by_age):
+            before_us = cleanup.days_ago(self._now(), "days", days)
+            ages = self.memory._project, before_us, before_us
+            clean_up = partial(cleanup.clean_up, *ages, "user", dry, None, by_age=True)
         return _in_turns(clean_up, ("failed", "successful"))
 
     def compress_historical_data(
@@ -418,6 +446,17 @@ class AIMemory(AbstractContextManager["AIMemory"]):
         """
         compress = partial(self.memory.fixes.compress, days, check_flag("dry_run", dry_run))
         return _in_turns(compress, ("records", "saved_bytes"))
+
+
+def _read_records(path: Path) -> Iterator[AnyRecord]:
+    """The records of a file that `export_insights` wrote."""
+    with files.disk_errors(path, "read"), path.open("rb") as file:
+        lines = (line.strip() for line in file)
+        check_that(b'"records": [' in lines, "source_file", str(path), "what export wrote")
+        for line in lines:
+            if line == b"]":
+                break
+            yield parse_record(line.removesuffix(b","))
 
 
 def _announce(adopted: AdoptedInPlace, place: Path) -> None:

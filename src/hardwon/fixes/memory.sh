@@ -1,6 +1,6 @@
 #!/bin/sh
 # The commands of fix history, by Hardwon (hardwon drop-in remove puts back what was here before):
-#   ./memory.sh stats | model NAME | export [FILE] | recent [DAYS] | successful | patterns | cleanup [DAYS] | help
+#   ./memory.sh stats | model NAME | export [FILE] | restore FILE | recent [DAYS] | successful | patterns | cleanup [DAYS] | help
 # They work on the folder that HARDWON_AIMEMORY names, else on AIMemory here, beside this file, or above it.
 # docs/reference/cli.md tells what each prints. Copy or link this file to where you want it.
 

@@ -43,12 +43,14 @@ def clean_up(
     by: str,
     dry_run: bool,
     progress: Progress | None,
+    *,
+    by_age: bool = False,
 ) -> CleanedUp:
     """Failed fixes older than the one time, and successful ones older than the other, leave the
-    history, if they are of no value by themselves.
+    history, if they are of no value by themselves. `by_age`: if nobody vouches for them.
     """
     decision = project.decision("cleanup", by)
-    has_value = _values(project)
+    has_value = _is_vouched if by_age else _values(project)
     picked: list[Kept] = []
     kept = left = 0
     for stored, fix in _old_fixes(project, max(failed_before_us, succeeded_before_us)):
@@ -144,6 +146,10 @@ def _old_fixes(project: Project, before_us: int) -> Iterator[Kept]:
         after = Cursor(page[-1].at_us, page[-1].id)
 
 
+def _is_vouched(stored: Stored, _: Fix) -> bool:
+    return read_current(stored).metadata.validation.status in VOUCHED_STATUSES
+
+
 def _values(project: Project) -> Callable[[Stored, Fix], bool]:
     """Tells whether a fix is worth keeping by itself: somebody vouches for it, it helped, or it is
     the last that tells of a pattern, its solution or a proven strategy. What is asked of a pattern,
@@ -160,8 +166,7 @@ def _values(project: Project) -> Callable[[Stored, Fix], bool]:
 
     def has_value(stored: Stored, fix: Fix) -> bool:
         """Whether it is kept."""
-        status = read_current(stored).metadata.validation.status
-        if status in VOUCHED_STATUSES or stored.helped > 0:
+        if _is_vouched(stored, fix) or stored.helped > 0:
             return True
         if fix.id in newest(f"signature:{generate_issue_signature(fix.issue)}"):
             return True

@@ -476,14 +476,20 @@ def export(project: Project, path: Path, progress: Progress | None) -> int:
     """Writes every record of the project, as of one instant, to a file, whole or not at all;
     returns how many it holds. Each has the standing that it has, and its life, if it had one.
     """
-    total, done = project.store.counts(project.name).total if progress else 0, 0
-    records = project.store.stream(project.name)
-    with closing(records), files.writing_atomically(path) as file:
-        lines = starmap(_write_line, records)
-        for line in report(filter(None, lines), progress, total):
-            file.write(line.encode() + b"\n")
+    done = 0
+    with files.writing_atomically(path) as file:
+        for line in write_lines(project, progress):
+            file.write(line + b"\n")
             done += 1
     return done
+
+
+def write_lines(project: Project, progress: Progress | None = None) -> Iterator[bytes]:
+    """Every record of the project as JSON on one line, as of one instant, oldest first."""
+    total = project.store.counts(project.name).total if progress else 0
+    with closing(project.store.stream(project.name)) as records:
+        for line in report(filter(None, starmap(_write_line, records)), progress, total):
+            yield line.encode()
 
 
 def _write_line(stored: Stored, events: Sequence[Event]) -> str | None:

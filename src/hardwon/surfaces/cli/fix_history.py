@@ -3,6 +3,7 @@ AIMemory.
 """
 
 import os
+import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
@@ -141,7 +142,8 @@ def history_model(name: str) -> None:
 
 @cli.command(history_group, "export")
 def history_export(file: cli.Text = None) -> None:
-    """Write the whole report to a file. A file of that name is replaced.
+    """Write all that is known to a file, from which `restore` brings it back. A file of that name is
+    replaced.
 
     JSON: `file`.
 
@@ -157,6 +159,23 @@ def history_export(file: cli.Text = None) -> None:
     with open_history() as history:
         history.export_insights(target)
     cli.show({"file": target}, f"Insights exported to {target}")
+
+
+@cli.command(history_group, "restore")
+def history_restore(file: Annotated[str, cli.arg("What `export` wrote.", "FILE")]) -> None:
+    """Bring back what `export` wrote, into the folder's history. What is there stays.
+
+    JSON: `read`, `added`, `present` and what else `load` counts.
+
+    \b
+    Examples:
+      hardwon fix-history restore insights.json
+    """
+    from hardwon.fixes.ai_memory import AIMemory
+
+    with AIMemory(History.folder) as history, cli.progress("restoring"):
+        done = history.import_insights(file)
+    cli.show(done, f"{done['added']} of {done['read']} records restored")
 
 
 @cli.command(history_group, "recent")
@@ -177,6 +196,8 @@ def history_recent(days: cli.Days = 7, *, limit: cli.Limit = limits.SHOWN_MAX) -
         earliest = datetime(1970, 1, 1, tzinfo=UTC)
         since = max(history.memory.care.now() - timedelta(days=days), earliest)
         fixes = cast("list[Fix]", list(history.memory.browse(kind="fix", since=since)))
+        # of whole days, in which those count that left the history
+        counted = history.memory.fixes.days(min(days, limits.FIX_DAYS_MAX))
     listed = fixes[:limit]
     when = "last day" if days == 1 else f"last {days} days"
     outcomes = [views.judge_fix(fix) for fix in fixes]
@@ -184,8 +205,9 @@ def history_recent(days: cli.Days = 7, *, limit: cli.Limit = limits.SHOWN_MAX) -
     total = f"{len(fixes)} in the {when}: {', '.join(counts)}"
     if len(listed) < len(fixes):
         total += f"; the newest {len(listed)} are listed"
-    elif not fixes:
-        total = f"No fix was attempted in the {when}."
+    if (ever := sum(day.attempts for day in counted)) > len(fixes):
+        worked = sum(day.verified for day in counted)
+        total += f"; with those that were cleaned up, {worked} of {ever} were verified"
 
     rows = [{"fix": fix, "outcome": views.judge_fix(fix)} for fix in listed]
     about = ("issue.model", "issue.issue_type", "fixer_type", "issue.description", *_WHAT_WAS_DONE)
@@ -264,8 +286,8 @@ def history_patterns(*, limit: cli.Limit = 20, all: bool = False) -> None:  # no
 
 @cli.command(history_group, "cleanup")
 def history_cleanup(days: cli.OlderThan = limits.CLEANUP_DAYS) -> None:
-    """Take out old fixes at once, but for those of value by themselves: what is verified, what helped,
-    and the last of each pattern. What they taught stays; prints how to take it back.
+    """Take out fixes by their age at once, but for those that somebody verified. What they taught
+    stays, and rates count them as before; prints how to take it back, and how to give the room back.
 
     JSON: `failed`, `successful`, `kept`, `left`, `dry_run`, `event_ids` (for undo).
 
@@ -275,8 +297,11 @@ def history_cleanup(days: cli.OlderThan = limits.CLEANUP_DAYS) -> None:
       hardwon fix-history cleanup 90 --json
     """
     with open_history() as history, cli.progress("cleaning up"):
-        done = history.auto_cleanup(days, successes_days=days)
+        done = history.auto_cleanup(days, by_age=True)
         hints = "".join(undo_hint(history.memory, event_id) for event_id in done["event_ids"])
+        if hints:
+            compact = ["hardwon", "--memory", history.memory.location, "care", "compact"]
+            hints += f"\nto give the room back, for good: {shlex.join(compact)}"
     cli.show(done, cleanup_text(done, days) + hints)
 
 
