@@ -153,6 +153,21 @@ def test_the_doctor_tells_by_its_exit_code() -> None:
     assert "\x1b[32mok" in on_a_terminal("doctor", code=1)
 
 
+def test_the_doctor_starts_the_hooks_that_are_installed() -> None:
+    fill()
+    settings = Path(".claude/settings.local.json")
+    ran("hooks", "install", "claude-code", "--local")
+    (line,) = (line for line in ran("doctor").splitlines() if "hooks of claude-code" in line)
+    assert line.startswith("ok   ")
+    assert "started in" in line
+    settings.write_text(settings.read_text().replace('"command": "', '"command": "/gone'))
+    broken = hardwon_does("doctor")
+    assert broken.returncode == 1
+    assert "BAD  hooks of claude-code" in broken.stdout
+    settings.write_text("{")
+    assert "BAD  hooks of claude-code" in hardwon_does("doctor").stdout
+
+
 def a_fact(content: str = "Port 80 is open.") -> str:
     with Memory("brain") as memory:
         return memory.record_fact(content, "observation", author="ann").id

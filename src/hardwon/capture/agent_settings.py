@@ -23,6 +23,7 @@ import shutil
 import stat
 import subprocess
 import sys
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,6 +32,7 @@ from typing import Any, Final, Literal, NamedTuple, NoReturn
 from hardwon import limits
 from hardwon.errors import PlaceError
 from hardwon.outside import files
+from hardwon.store.types import Finding
 
 # An agent's settings file, or a script that may be an older design's. Those that people write have
 # some kilobytes.
@@ -384,3 +386,24 @@ class AgentSettings:
             )
             settings.setdefault("hooks", {}).setdefault(event, []).append(item)
         return changed
+
+
+def try_hooks(root: Path) -> Iterator[Finding]:
+    """Starts each command that the agents' settings files of a repository and of the user have for our
+    hooks, once; nothing where there is none.
+    """
+    for agent, layout in LAYOUTS.items():
+        for scope in layout.files:
+            settings = AgentSettings(agent, scope, root)
+            check = f"hooks of {agent}"
+            try:
+                commands = {hook.command for hook in settings.status() if hook.command}
+            except PlaceError as error:
+                yield Finding(check, ok=False, detail=str(error))
+                continue
+            for command in sorted(commands):
+                began = time.perf_counter()
+                trouble = settings.find_trouble(command)
+                ms = (time.perf_counter() - began) * 1_000
+                answer = f"it cannot run: {trouble}" if trouble else f"started in {ms:.0f} ms"
+                yield Finding(check, not trouble, f"{settings.path}: {command}: {answer}")

@@ -11,9 +11,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from hardwon import limits
+from hardwon.capture.agent_settings import try_hooks
 from hardwon.errors import PlaceError
 from hardwon.memory import Memory
 from hardwon.memory.places import find_place, memory_exists, note
+from hardwon.outside.files import repository_root
 from hardwon.outside.git import IN_INDEX, in_index
 from hardwon.outside.locations import DEFAULT_PROJECT, is_url
 from hardwon.records.fields import check_that
@@ -399,7 +401,7 @@ def compact(*, yes: cli.Yes = False) -> None:
 
 @cli.command(app, "doctor")
 def doctor() -> None:
-    """Check that everything is as it was written.
+    """Check that everything is as it was written, and start the installed hooks once.
 
     The exit code is 1 where something is wrong.
 
@@ -410,6 +412,7 @@ def doctor() -> None:
     """
     with cli.read_memory() as memory, cli.progress("checking") as bar:
         diagnosis = memory.doctor(progress=bar)
+    diagnosis.findings.extend(try_hooks(repository_root(Path.cwd()) or Path.cwd()))
 
     def draw() -> str:
         """A line for each check."""
