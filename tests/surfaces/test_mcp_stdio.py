@@ -160,7 +160,8 @@ def test_the_names_of_btb_ask_the_same_memory(brain: Path) -> None:
             area = "tool=code_interpreter/error_type=runtime"
             assert answers["btb_reflect"]["failure_hotspots"] == [[area, 5]]
             derived = {"outcome": {"failure": {"tool": {"web_search": None}}}}
-            assert answers["btb_derive"] == {"schema": derived}
+            assert answers["btb_derive"]["schema"] == derived
+            assert answers["btb_derive"]["_derived"] is True
             mine: Any = {"content": "x", "outcome": "learning"}
             mine["metadata"] = {"insight_type": "fact", "ticket": 7}
             once: Any = {IDEMPOTENCY_KEY: "a ticket"}
@@ -200,9 +201,16 @@ def test_the_btb_tools_take_what_that_server_s_took(brain: Path) -> None:
             assert derived == {"outcome": {"success": {"tool": {"conversation": None}}}}
             outcomes = (await ask(client, "btb_derive"))["schema"]["outcome"]
             assert set(outcomes) == {"failure", "success"}
-            assert "  web_search" in (await ask(client, "btb_schema", format="text"))["schema"]
+            clustered = {"pattern": "**/tool=conversation/*", "max_clusters": 3, "explain": True}
+            explained = await ask(client, "btb_derive", directory=".", **clustered)
+            assert explained["_explanation"] == ["outcome: success", "tool: conversation"]
+            for form in ("text", "tree", "yaml"):
+                drawn = await ask(client, "btb_schema", format=form, include_stats=True)
+                assert "  web_search" in drawn["schema"]
+                assert drawn["stats"] == {"total_files": 5}
             packet = json.dumps({"outcome": "failure", "tool": "unknown"})
-            path = (await ask(client, "btb_transmit", packet=packet))["path"]
+            meant = {"dry_run": False, "create_file": True}
+            path = (await ask(client, "btb_transmit", packet=packet, **meant))["path"]
             assert path.startswith("outcome=failure/tool=unknown/")
             kept = await ask(client, "btb_remember", content="It worked out", outcome="success")
             assert kept["path"].startswith("_intake/missing_metadata/")

@@ -581,9 +581,9 @@ for mem in memories:
     open(path, 'w').write(__import__('json').dumps(mem))
 found = glob.glob(routes.receive(outcome='success', task_type='debug'), recursive=True)
 assert len(found) == 100, found
-assert Coherence.derive(found) == {
-    'outcome': {'success': {'tool': {'code_interpreter': {'task_type': {'debug': None}}}}}
-}
+derived = Coherence.derive(found)
+assert derived['outcome'] == {'success': {'tool': {'code_interpreter': {'task_type': {'debug': None}}}}}
+assert derived['_derived'] is True
 """
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import glob
 import itertools
 import json
 import re
@@ -146,7 +147,7 @@ def test_every_row_of_the_reference_card_has_its_folder(row: dict[str, str]) -> 
     shuffled = dict(reversed([*row.items(), ("content", "x"), ("summary", "s"), ("ticket", 7)]))
     assert router().route(shuffled) == Route(folder, None)
     assert router().transmit(shuffled) == f"agent_brain/{folder}/20260131_120000_s.json"
-    assert router().receive(**row) == f"agent_brain/{folder}/*.json"
+    assert router().receive(**row) == f"agent_brain/{folder}/*.json*"
 
 
 keys = "outcome tool task_type domain error_type reason insight_type sentiment".split()
@@ -224,8 +225,8 @@ def test_the_files_name_is_made_of_time_and_summary(packet: dict[str, Any], name
 def test_roots() -> None:
     assert router(root="brain/").transmit(RUNTIME).startswith("brain/outcome=failure/")
     assert router(root="/").transmit(RUNTIME).startswith("/outcome=failure/")
-    assert Coherence(root=Path("x") / "y").receive() == "x/y/**/*.json"
-    assert router(root="b[r]a*n?").receive() == "b[[]r]a[*]n[?]/**/*.json"
+    assert Coherence(root=Path("x") / "y").receive() == "x/y/outcome=*/**/*.json*"
+    assert router(root="b[r]a*n?").receive() == "b[[]r]a[*]n[?]/outcome=*/**/*.json*"
     assert Coherence().root == "agent_brain"
     for root in ("", "a\0b", b"brain", None, 7):
         with pytest.raises(InvalidInputError) as refused:
@@ -274,7 +275,7 @@ def test_a_branch_for_packets_without_the_key() -> None:
     assert routes.route({"kind": "a"}).folder == "kind=a"
     assert routes.route({"kind": "a", "tool": None}).folder == "kind=a"
     assert routes.route({"kind": "a", "tool": ""}).folder == NO_MATCH
-    assert routes.receive(kind="a") == "agent_brain/**/*.json"
+    assert routes.receive(kind="a") == "agent_brain/**/*.json*"
 
 
 FILE = "20260131_120000_s.json"
@@ -502,11 +503,47 @@ def test_a_schema_is_read_off_a_tree() -> None:
     succeeded = {"tool": {"conversation": None, "web_search": searched}}
     learned = {"insight_type": {"fact": None}}
     derived = {"outcome": {"failure": None, "learning": learned, "success": succeeded}}
-    assert Coherence.derive(paths) == derived
-    assert Coherence.derive(reversed(paths)) == derived
+    assert plain(Coherence.derive(paths)) == derived
+    assert plain(Coherence.derive(reversed(paths))) == derived
     assert Coherence(Coherence.derive(paths)).schema == derived
     assert Coherence.derive([]) == {}
     assert Coherence.derive(["x.json", "a/b/c.json"]) == {}
+
+
+def plain(schema: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: below for key, below in schema.items() if not key.startswith("_")}
+
+
+def test_scripts_of_the_first_coherence_module_get_what_they_look_for(tmp_path: Path) -> None:
+    below_failure = {"error": dict.fromkeys(("runtime", "syntax"), "{summary}.json")}
+    tools = {"tool": dict.fromkeys(("code", "search"), "{summary}.json")}
+    routes = Coherence({"outcome": {"success": tools, "failure": below_failure}}, str(tmp_path))
+    packet = {"outcome": "success", "tool": "code", "summary": "it_works"}
+    path = Path(routes.transmit(packet, dry_run=False))
+    assert path == tmp_path / "outcome=success/tool=code/it_works.json"
+    path.write_text("{}")
+    for intent in ({}, {"outcome": "success"}, {"outcome": "success", "tool": "code"}):
+        pattern = routes.receive(**intent)
+        assert pattern.endswith("*")
+        assert glob.glob(pattern, recursive=True) == [str(path)]  # noqa: PTH207  # as scripts do
+    assert "outcome=*" in routes.receive()
+    levels = Coherence({"score": {">0.5": "high/{name}.json", "<=0.5": "low/{name}.json"}}, "x")
+    assert levels.transmit({"score": 0.8, "name": "a"}) == "x/score=gt_0.5/high/a.json"
+    assert levels.transmit({"score": 0.3, "name": "a"}) == "x/score=lte_0.5/low/a.json"
+    sensors = [
+        "data/region=us/sensor=lidar/1.dat",
+        "data/region=us/sensor=heat/2.dat",
+        "data/region=eu/sensor=lidar/3.dat",
+    ]
+    derived = Coherence.derive(sensors)
+    assert (derived["_derived"], derived["_path_count"]) == (True, 3)
+    region = {"level": 0, "values": ["eu", "us"], "pattern": "region={value}"}
+    assert derived["_structure"]["region"] == region
+    assert Coherence(derived).route({"region": "us", "sensor": "heat"}).folder
+    often = Coherence.derive(sensors, min_frequency=0.5)
+    lidar = {"sensor": {"lidar": None}}
+    with_others = {"sensor": {"lidar": None, "": None}}
+    assert plain(often) == {"region": {"us": with_others, "": lidar}}
 
 
 def test_a_key_that_was_read_off_a_folder_is_found_in_packets() -> None:

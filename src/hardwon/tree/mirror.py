@@ -314,8 +314,8 @@ class Mirror(ProjectListener):
                 return self.files.write_new(wanted._replace(name=next(names)))
 
     def open(self) -> None:
-        """Finishes what was due, gives every experience its file, and takes in what changed while
-        nobody looked.
+        """Finishes what was due, and gives every experience its file. What people did while nobody
+        looked is taken in before the first question.
         """
         # what was not synced when the machine stopped may not be whole
         restarted = self._tree.boot not in ("", self._boot) or self._tree.boot == _UNKNOWN_BOOT
@@ -325,9 +325,10 @@ class Mirror(ProjectListener):
         self._work_off(restarted=restarted)
         if restarted:
             self.settle()
-        # A restored or copied database: that its files are not here does not mean that anybody
-        # removed them.
-        self.edits.sweep(restoring=not marked)
+        if not marked:
+            # A restored or copied database: that its files are not here does not mean that anybody
+            # removed them.
+            self.edits.sweep(restoring=True)
         self._plant_the_rest()
         if not marked:
             self.files.mark(self._tree.id)
@@ -509,8 +510,8 @@ class MemoryTree(Group):
                 "only a memory in a local file can have a tree of files beside it: of a database, "
                 "hardwon --memory copy.db merge URL makes one"
             )
-        Coherence(schema)  # raises where something is wrong with it
-        routes = "" if schema is None else json.dumps(schema)
+        # raises where something is wrong with it
+        routes = "" if schema is None else json.dumps(Coherence(schema).schema)
         with project.write() as change:
             index = TreeIndex(change.writer.session, project.name)
             other = index.other_project()

@@ -38,7 +38,6 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from functools import partial
 from hashlib import blake2b
-from itertools import takewhile
 from typing import Any, Final, NamedTuple
 
 from hardwon import limits
@@ -454,8 +453,10 @@ class Coherence:
             raise InvalidInputError.one("root", root, "the path of a folder, as text")
         self.root: str = text  # paths and globs begin with it
         self._is_standard = schema is None
-        self.schema: Mapping[str, Any] = _standard() if schema is None else schema
-        check_that(isinstance(self.schema, Mapping), "schema", schema, "a mapping with one key")
+        schema = _standard() if schema is None else schema
+        check_that(isinstance(schema, Mapping), "schema", schema, "a mapping with one key")
+        # what `derive` says beside a schema is none of its keys
+        self.schema = {key: schema[key] for key in schema if not str(key).startswith("_")}
         self._clock = clock
         self._base = self.root.rstrip("/")
         self._tree = _compile(self.schema, "schema", (), Counter())
@@ -527,7 +528,8 @@ class Coherence:
         """
         shapes = set(self._tree.shapes(_spell_intent(intent)))
         parts = _merge(shapes) if shapes else ["_intake", "*"]
-        return "/".join([re.sub(r"([*?[])", r"[\1]", self._base), *parts, "*.json"])
+        # scripts expect a star at the end; nothing else in a tree begins with the name of a memory
+        return "/".join([re.sub(r"([*?[])", r"[\1]", self._base), *parts, "*.json*"])
 
     def decide(self, folder: str, intent: Mapping[str, Any]) -> frozenset[str] | None:
         """The keys of an intent that one has to look at the memories of a folder (relative to the
@@ -546,30 +548,46 @@ class Coherence:
         return frozenset(asked.keys() - values.keys())
 
     @staticmethod
-    def derive(paths: Iterable[str | os.PathLike[str]]) -> dict[str, Any]:
+    def derive(paths: Iterable[str | os.PathLike[str]], min_frequency: float = 0) -> dict[str, Any]:
         """The schema that files packets where these paths lie: each `key=value` folder becomes a
-        level, every other folder and the files' names are passed over. Where different keys follow
-        the same folder, the one with the most paths is asked for first, and the others where a
-        packet does not have it. Values that were ranges are ranges again. Empty where no path has
-        such a folder.
+        level, every other folder and the files' names are passed over, and so are values that fewer
+        than `min_frequency` (0 to 1) of the paths have. Where different keys follow the same
+        folder, the one with the most paths is asked for first, and the others where a packet does
+        not have it. Values that were ranges are ranges again. Empty where no path has such a folder.
+
+        Beside the schema, and no part of it: `_derived`, `_path_count`, and `_structure`, which
+        tells the level, values and pattern of each key.
         """
-        top = _Branching()
         is_list = isinstance(paths, Iterable) and not isinstance(paths, str | bytes)
         check_that(is_list, "paths", paths, "a list of paths")
-        for path in paths:
-            text = os.fspath(path) if isinstance(path, str | os.PathLike) else None
-            if not isinstance(text, str):
-                raise InvalidInputError.one("paths", path, "paths as text")
-            folder = text.rpartition("/")[0] if text.endswith(".json") else text
+        placed = [_read_folders(path) for path in paths]
+        counts = Counter(pair for pairs in placed for pair in pairs.items())
+        top, structure = _Branching(), dict[str, Any]()
+        for pairs in placed:
             here = top
-            for key, value in values_in(folder).items():
-                if len(key) > BRANCH_CHARS_MAX or len(value) > _DERIVED_CHARS_MAX:
+            for level, (key, value) in enumerate(pairs.items()):
+                if counts[key, value] < min_frequency * len(placed):
                     continue
                 here = here.keys.setdefault(key, {}).setdefault(value, _Branching())
                 here.paths += 1
+                about = {"level": level, "values": [], "pattern": f"{key}={{value}}"}
+                known = structure.setdefault(key, about)
+                known["values"] = sorted({*known["values"], value})
             # a file that no key says anything of, such as one in the intake, teaches nothing
             here.ends = here is not top
-        return _derive_schema(top, frozenset(), 0) or {}
+        schema = _derive_schema(top, frozenset(), 0)
+        about = {"_derived": True, "_path_count": len(placed), "_structure": structure}
+        return schema | about if schema else {}
+
+
+def _read_folders(path: object) -> dict[str, str]:
+    """The keys and values of a path's folders, but for those that no branch could spell."""
+    text = os.fspath(path) if isinstance(path, str | os.PathLike) else None
+    if not isinstance(text, str):
+        raise InvalidInputError.one("paths", path, "paths as text")
+    pairs = values_in(text.rpartition("/")[0] if text.endswith(".json") else text).items()
+    fits = {key: value for key, value in pairs if len(key) <= BRANCH_CHARS_MAX}
+    return {key: value for key, value in fits.items() if len(value) <= _DERIVED_CHARS_MAX}
 
 
 def _read_value(packet: Mapping[str, Any], key: str) -> object:
@@ -605,19 +623,24 @@ def _spell_intent(intent: Mapping[str, Any]) -> dict[str, str | None]:
     return {key: spell(value) for key, value in intent.items() if value is not None}
 
 
-def _merge(shapes: set[tuple[str, ...]]) -> tuple[str, ...]:
-    """One glob's folders for all of them: what they begin with, `**`, and what they end in."""
-    if len(shapes) == 1:
-        return next(iter(shapes))
-    beginning = _find_common(shapes)
-    end = _find_common({shape[len(beginning) :][::-1] for shape in shapes})[::-1]
-    return (*beginning, "**", *end)
+def _merge(shapes: set[tuple[str, ...]]) -> list[str]:
+    """One glob's folders for all of them: what they begin with, `**` where they differ, and what
+    they end in.
+    """
+    beginning = list(_find_common(shapes))
+    rest = {shape[len(beginning) :][::-1] for shape in shapes}
+    if rest == {()}:
+        return beginning
+    return [*beginning, "**", *reversed(list(_find_common(rest)))]
 
 
-def _find_common(shapes: Iterable[tuple[str, ...]]) -> tuple[str, ...]:
-    """The segments that all begin with."""
-    same = takewhile(lambda segments: len(set(segments)) == 1, zip(*shapes, strict=False))
-    return tuple(segments[0] for segments in same)
+def _find_common(shapes: Iterable[tuple[str, ...]]) -> Iterator[str]:
+    """The segments that all begin with; those of one key with different values as `key=*`."""
+    for segments in zip(*shapes, strict=False):
+        keys = {key + equals for key, equals, _ in (one.partition("=") for one in segments)}
+        if len(set(segments)) > 1 and not (len(keys) == 1 and "=" in segments[0]):
+            return
+        yield segments[0] if len(set(segments)) == 1 else f"{keys.pop()}*"
 
 
 @dataclass(slots=True)

@@ -15,7 +15,7 @@ from pydantic import BeforeValidator, Field
 
 from hardwon import limits
 from hardwon.memory.ask import as_data
-from hardwon.records.fields import JsonObject, Name, Scalar, Text, Texts, Unit, read_json
+from hardwon.records.fields import Flag, JsonObject, Name, Scalar, Text, Texts, Unit, read_json
 from hardwon.records.kinds import INTAKE, Experience, Outcome
 from hardwon.surfaces.arguments import Arguments, Nothing, OwnKeys, Remember
 from hardwon.surfaces.gate import Ask
@@ -92,14 +92,19 @@ class BtbDerive(Arguments):
     directory: Annotated[
         Text, Field(description="Else of the memories below this folder of the tree; all of them.")
     ] = ""
+    pattern: Annotated[Text, Field(description="Of those, paths that this glob matches.")] = "**/*"
+    max_clusters: Annotated[int, Field(ge=1, description="Nothing here is clustered.")] = 5
+    explain: Annotated[Flag, Field(description="Also in a line for each key.")] = True
 
 
 class BtbSchema(Arguments):
     """How it is written."""
 
     format: Annotated[
-        Literal["json", "text"], Field(description="json, or text: a line for each branch.")
+        Literal["json", "text", "tree", "yaml"],
+        Field(description="json; text, tree or yaml: a line for each key and branch."),
     ] = "json"
+    include_stats: Annotated[Flag, Field(description="Also how many memories there are.")] = False
 
 
 def _read_packet(value: object) -> object:
@@ -118,6 +123,8 @@ class BtbTransmit(Arguments):
             examples=[{"outcome": "failure", "tool": "unknown"}],
         ),
     ]
+    dry_run: Annotated[Flag, Field(description="Nothing is written, whatever this says.")] = True
+    create_file: Annotated[Flag, Field(description="As above: btb_remember keeps it.")] = False
 
 
 def _write_memories(answer: Mapping[str, Any]) -> str:
@@ -221,16 +228,25 @@ def btb_derive(ask: Ask, wanted: BtbDerive) -> dict[str, Any]:
     paths = wanted.paths
     if not paths:
         folder = "/".join(part for part in wanted.directory.split("/") if "=" in part)
-        below = (memory["_path"] for memory in _find_memories(ask, BtbRecall()))
+        below = (
+            memory["_path"] for memory in _find_memories(ask, BtbRecall(pattern=wanted.pattern))
+        )
         paths = [path for path in below if f"{path}/".startswith(f"{folder}/" if folder else "")]
-    return {"schema": dict(Coherence.derive(paths))}
+    derived = Coherence.derive(paths)
+    structure = derived.get("_structure", {})
+    lines = [f"{key}: {', '.join(about['values'])}" for key, about in structure.items()]
+    about = {key: derived.pop(key) for key in [*derived] if key.startswith("_")}
+    return {"schema": derived, **about, **({"_explanation": lines} if wanted.explain else {})}
 
 
 @_offer("The schema in use", BtbSchema, _write_schema)
-def btb_schema(_: Ask, wanted: BtbSchema) -> dict[str, Any]:
+def btb_schema(ask: Ask, wanted: BtbSchema) -> dict[str, Any]:
     """Which keys are asked for, in which order, and the values that each may have."""
     schema = dict(ROUTER.schema)
-    return {"schema": schema if wanted.format == "json" else "\n".join(_list_levels(schema))}
+    answer = {"schema": schema if wanted.format == "json" else "\n".join(_list_levels(schema))}
+    return answer | (
+        {"stats": {"total_files": ask("reflect").total}} if wanted.include_stats else {}
+    )
 
 
 @_offer("Where a packet belongs", BtbTransmit, lambda answer: cut_lines(answer["path"]))
