@@ -237,14 +237,8 @@ class _Unroutable(Exception):  # noqa: N818  # never leaves this module
     """Its arguments are those of the route to the intake."""
 
 
-class _Hole(NamedTuple):
-    """A placeholder of a template."""
-
-    key: str
-    default: str | None
-
-
-_Parts = tuple[str | _Hole, ...]  # one segment of a template
+# One segment of a template: plain texts, and the key and default of placeholders beside them.
+_Parts = list[tuple[str, str, str]]
 _Asked = Mapping[str, str | None]  # the intent, each value spelled
 
 
@@ -257,22 +251,10 @@ class _Leaf:
 
     def shapes(self, asked: _Asked, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
         """The sequence of folders as a glob, `*` for what the intent does not say."""
-        shapes = list(path)
         for parts in self.segments:
-            keys = [part.key for part in parts if not isinstance(part, str)]
-            is_known = all(asked.get(key) is not None for key in keys)
-            shapes.append(_fill(parts, asked.get) if is_known else "*")
-        yield tuple(shapes)
-
-
-class _Choice(NamedTuple):
-    """A branch that takes more than one text, or one of several: its test, what follows, and the
-    folder's name where the value does not give it.
-    """
-
-    takes: _Test
-    below: _Node | _Leaf
-    name: str | None = None
+            is_known = all(asked.get(key) is not None for _, key, _ in parts if key)
+            path = (*path, _fill(parts, asked.get) if is_known else "*")
+        yield path
 
 
 @dataclass(slots=True, eq=False)
@@ -284,7 +266,9 @@ class _Node:
     branches: list[str] = field(default_factory=list)  # as they are written
     # by the folder's name, which no two texts share
     exact: dict[str, _Node | _Leaf] = field(default_factory=dict)
-    others: list[_Choice] = field(default_factory=list)
+    # Branches that take more than one text, or one of several: the test, the folder's name where
+    # the value does not give it, and what follows.
+    others: list[tuple[_Test, str | None, _Node | _Leaf]] = field(default_factory=list)
     absent: _Node | _Leaf | None = None
 
     def add(self, text: str, below: _Node | _Leaf, where: str) -> None:
@@ -294,7 +278,7 @@ class _Node:
             self.absent = below
             return
         if text.startswith("r/"):
-            self.others.append(_Choice(_regex_test(text, where), below))
+            self.others.append((_regex_test(text, where), None, below))
             return
         parts = [part.strip() for part in text.split("|")] if "|" in text else [text]
         sound = all(part and not part.startswith("r/") for part in parts)
@@ -308,7 +292,7 @@ class _Node:
             return
         for part, test in zip(parts, tests, strict=True):
             takes, folder = test or (lambda value, _, wanted=part: value == wanted, None)  # type: ignore[misc]
-            self.others.append(_Choice(takes, below, folder))
+            self.others.append((takes, folder, below))
 
     @property
     def allowed(self) -> str:
@@ -335,9 +319,9 @@ class _Node:
         # text or not.
         is_number = len(text) <= ROUTED_NUMBER_CHARS_MAX and _NUMBER.fullmatch(text)
         number = Decimal(text) if is_number else None
-        for choice in self.others:
-            if choice.takes(text, number):
-                return self.prefix + (choice.name or name), choice.below
+        for takes, folder, below in self.others:
+            if takes(text, number):
+                return self.prefix + (folder or name), below
         return None
 
     def shapes(self, asked: _Asked, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
@@ -348,10 +332,9 @@ class _Node:
             if taken := self.take(asked[self.key]):
                 yield from taken[1].shapes(asked, (*path, taken[0]))
             return
-        for name, below in self.exact.items():
+        others = ((folder or "*", below) for _, folder, below in self.others)
+        for name, below in (*self.exact.items(), *others):
             yield from below.shapes(asked, (*path, self.prefix + name))
-        for choice in self.others:
-            yield from choice.below.shapes(asked, (*path, self.prefix + (choice.name or "*")))
         if self.absent is not None:
             yield from self.absent.shapes(asked, path)
 
@@ -400,7 +383,7 @@ def _compile(
 def _compile_template(text: str, where: str, depth: int) -> _Leaf:
     allowed = f"a template of at most {BRANCH_CHARS_MAX} characters"
     check_that(len(text) <= BRANCH_CHARS_MAX, where, text, allowed)
-    segments: list[list[str | _Hole]] = [[]]
+    segments: list[_Parts] = [[]]
     for key, default, slash, literal, brace in _TEMPLATE.findall(text):
         check_that(not brace, where, text, "placeholders written {key} or {key=default}")
         allowed = "lowercase letters, digits and . _ = - around the placeholders"
@@ -408,22 +391,22 @@ def _compile_template(text: str, where: str, depth: int) -> _Leaf:
         if slash:
             segments.append([])
         else:
-            segments[-1].append(_Hole(key, default or None) if key else literal)
+            segments[-1].append((literal, key, default))
     allowed = (
         "names between the slashes that begin with a letter, a digit or a placeholder, do not end in a dot, and are "
         f"short and not reserved (at most {SEGMENT_BYTES_MAX} characters, not con, nul, …)"
     )
     for parts in segments:
-        # With a harmless value in every hole: what remains unsafe then is the template's own
-        # doing.
-        sample = "".join(part if isinstance(part, str) else "a" for part in parts)
+        # With a harmless value for every placeholder: what remains unsafe then is the template's
+        # own doing.
+        sample = "".join("a" if key else literal for literal, key, _ in parts)
         check_that(safe_segment(sample, _PLAIN_SEGMENT) == sample, where, text, allowed)
-    stem: list[str | _Hole] | None = None
-    if isinstance(ending := segments[-1][-1], str) and ending.endswith(".json"):
+    stem: _Parts | None = None
+    if (ending := segments[-1][-1][0]).endswith(".json"):
         stem = segments.pop()
-        stem[-1] = ending.removesuffix(".json")
+        stem[-1] = (ending.removesuffix(".json"), "", "")
     check_that(depth + len(segments) <= SCHEMA_DEPTH_MAX, where, text, _LEVELS)
-    return _Leaf([tuple(parts) for parts in segments], None if stem is None else tuple(stem))
+    return _Leaf(segments, stem)
 
 
 def _standard() -> dict[str, Any]:
@@ -602,21 +585,17 @@ def _read_value(packet: Mapping[str, Any], key: str) -> object:
 
 def _fill(parts: _Parts, read: Callable[[str], object]) -> str:
     """One segment of a template."""
-    texts = []
-    for part in parts:
-        if isinstance(part, str):
-            texts.append(part)
-            continue
-        value = read(part.key)
-        if value is None:
-            value = part.default
-        if value is None:
-            problem = Problem(part.key, ABSENT, "a value; the schema's template needs one")
+    text = ""
+    for literal, key, default in parts:
+        value = read(key) if key else literal
+        if value is None and not default:
+            problem = Problem(key, ABSENT, "a value; the schema's template needs one")
             raise _Unroutable(MISSING_METADATA, problem)
-        if (text := spell(value)) is None:
-            raise _Unroutable(NO_MATCH, Problem(part.key, value, "text, a number, true or false"))
-        texts.append(safe_segment(text))
-    return safe_segment("".join(texts), _PLAIN_SEGMENT)
+        spelled = spell(default if value is None else value)
+        if spelled is None:
+            raise _Unroutable(NO_MATCH, Problem(key, value, "text, a number, true or false"))
+        text += safe_segment(spelled) if key else literal
+    return safe_segment(text, _PLAIN_SEGMENT)
 
 
 def _spell_intent(intent: Mapping[str, Any]) -> dict[str, str | None]:
