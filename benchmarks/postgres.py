@@ -51,7 +51,7 @@ SETTINGS = {"shared_buffers": "1GB", "autovacuum": "on", "max_wal_size": "8GB"}
 
 
 def opened(location: str, project: str = "default") -> Memory:
-    return Memory(location, project, consolidate_every=0, checkout=False)
+    return Memory(location, project, checkout=False)
 
 
 def new_database(server: str, projects: Sequence[str]) -> str:

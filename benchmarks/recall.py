@@ -72,7 +72,7 @@ def measure(folder: Path, records: int, asked: list[str]) -> tuple[float, float,
     """Median milliseconds of bare FTS5 and of recall, the 95th percentile of context, and how many
     times as long as recall of the same words advice takes.
     """
-    with Memory(folder / f"{records}.db", consolidate_every=0) as memory:
+    with Memory(folder / f"{records}.db") as memory:
         for start in range(0, records, BATCH):
             count = min(BATCH, records - start)
             memory.add_many(experiences(count - count // 20, seed=start))

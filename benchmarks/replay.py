@@ -158,7 +158,7 @@ def replay(items: Sequence[Item], budgets: Sequence[int], location: Path) -> Non
     predictions: list[float] = []
     outcomes: list[bool] = []
     whole, winners, earlier = Fts(whole_text), Fts(winning_actions), Earlier()
-    with Memory(location, consolidate_every=0) as memory:
+    with Memory(location) as memory:
         for item in items:
             query = item["query"]
             for budget in budgets:

@@ -138,7 +138,7 @@ def main() -> None:
     asked = [copy(item, copies + 1 + place) for place, item in enumerate(items)]
     with (
         tempfile.TemporaryDirectory() as folder,
-        Memory(folder, consolidate_every=0, checkout=False) as memory,
+        Memory(folder, checkout=False) as memory,
     ):
         fts = Fts()
         took = load(memory, fts, items, options.records)

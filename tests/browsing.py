@@ -216,7 +216,6 @@ def fill_with_hostile_records(memory: Memory) -> list[AnyRecord]:
     memory.verify(first.id, "human_approval", HOSTILE[0], author=HOSTILE[0])
     memory.archive(second.id, HOSTILE[0], by=HOSTILE[0])
     memory.credit([third.id, fourth.id], True, by=HOSTILE[0])
-    memory.consolidate()
     return kept
 
 

@@ -127,10 +127,10 @@ def place(engine: str, tmp_path: Path) -> Iterator[Callable[[str], str]]:
 
 @pytest.fixture
 def memory(request: pytest.FixtureRequest, place: Callable[[str], str]) -> Iterator[Memory]:
-    """With `pytest.mark.clocked` it has the test's `clock`, and consolidates only when asked."""
+    """With `pytest.mark.clocked` it has the test's `clock`."""
     options: dict[str, Any] = {}
     if request.node.get_closest_marker("clocked"):
-        options = {"clock": request.getfixturevalue("clock"), "consolidate_every": 0}
+        options = {"clock": request.getfixturevalue("clock")}
     with Memory(place("brain"), **options) as opened:
         yield opened
 

@@ -224,10 +224,7 @@ class Life:
         ]
 
     def _actor(self, name: str, place: Place) -> Actor:
-        options = {
-            "consolidate_every": self.rng.choice([0, 3, 10]),
-            "busy_timeout_ms": BUSY_MS,
-        }
+        options = {"busy_timeout_ms": BUSY_MS}
         return Actor(name, place, options, self._process(name))
 
     def _process(self, name: str) -> Process:

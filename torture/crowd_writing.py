@@ -113,7 +113,7 @@ def record_an_episode(life: Life, actor: Actor) -> None:
         if rng.random() < 0.3
         else []
     )
-    with life.doing(actor, Expected(new=[new], publishes=bool(helped)), Expected(decides=True)):
+    with life.doing(actor, Expected(new=[new], publishes=bool(helped))):
         kept = actor.at_work.record_episode(
             task,
             score,
@@ -192,8 +192,7 @@ def add_again(life: Life, actor: Actor) -> None:
             actor.at_work.add(experience(life, life.marker(), known))
         return
     record = model.parsed(picture.records[known])
-    # a consolidation may be due, also where an episode is not new
-    with life.doing(actor, Expected(decides=True)):
+    with life.doing(actor):
         actor.at_work.add(record)
 
 
@@ -312,13 +311,6 @@ def undo_a_decision(life: Life, actor: Actor) -> None:
     done = Expected(events=[Event(decision_id, "status", "archived")])
     with life.doing(actor, *([] if refused else [done]), refused=refused):
         actor.at_work.undo(decision_id)
-
-
-@action(WRITES, 1)
-def consolidate(life: Life, actor: Actor) -> None:
-    with life.doing(actor, Expected(decides=True)):
-        made = actor.at_work.consolidate().decisions
-        life.tally.counts["decisions of consolidations"] += len(made)
 
 
 # --- who forgets ---

@@ -26,7 +26,6 @@ NEXT: Final[Mapping[str, tuple[str, ...]]] = {
     "published": ("archived",),
     "archived": (),
 }
-BY_CONSOLIDATION: Final = "consolidation"
 BY_MEMORY: Final = "hardwon"
 
 
@@ -218,8 +217,6 @@ class Expected:
     new: list[New] = field(default_factory=list)
     events: list[Event] = field(default_factory=list)
     forgets: set[str] = field(default_factory=set)
-    decides: bool = False
-    """The memory may decide something of its own."""
     publishes: bool = False
     """What was verified may be published by the memory."""
     imports: bool = False
@@ -236,14 +233,7 @@ class Expected:
 
     @property
     def is_nothing(self) -> bool:
-        return not (
-            self.new
-            or self.events
-            or self.forgets
-            or self.decides
-            or self.publishes
-            or self.repeats
-        )
+        return not (self.new or self.events or self.forgets or self.publishes or self.repeats)
 
 
 @dataclass
@@ -336,21 +326,6 @@ def _explain_records(left: _Difference, step: Expected) -> None:
         raise Finding(
             f"{found} of {len(step.new)} records of one transaction are there: {step.new}"
         )
-    if step.decides:
-        _explain_decisions(left)
-
-
-def _explain_decisions(left: _Difference) -> None:
-    """What a consolidation decides is in effect at once, but for rules that an LLM wrote."""
-    for key, row in list(left.added.items()):
-        if row.kind == "decision" and row.author == BY_CONSOLIDATION:
-            del left.added[key]
-            if row.outcome != "rule":
-                _take_event(
-                    left,
-                    Event(key, "status", "verified"),
-                    "a decision was made and is not in effect",
-                )
 
 
 def _take_event(left: _Difference, wanted: Event, problem: str) -> None:

@@ -131,7 +131,7 @@ SOURCE_VOTES: Final = 8
 # before a fixer is told not to repeat it: one may be luck, mistaken, or hostile.
 PROOFS_MIN: Final = 2
 
-# A rule that no episode has shown for so long is retired when the memory is consolidated.
+# A rule that no episode has shown for so long, while its task was done, is retired.
 RULE_UNUSED_DAYS: Final = 180
 
 # Hits, rules, cards, patterns, strategies … in one answer. A prompt holds ten, a person reads fifty;
@@ -141,9 +141,6 @@ SHOWN_MAX: Final = 1_000
 # Records, problems, branches, hotspots … in one list that a person or a model reads, where
 # nobody asks for more: a screen. What is longer is counted.
 SCREEN_ITEMS: Final = 20
-
-# Episodes between two consolidations, as training memory always did.
-CONSOLIDATE_EVERY_EPISODES: Final = 20
 
 # Decisions of a task or the project that are in effect at once and are read for an answer.
 DECISIONS_MAX: Final = 10_000

@@ -79,7 +79,7 @@ def test_figures_are_what_records_add_up(made: list[Fix], days: int, data: st.Da
     counting = [fix for fix in made if fix.metadata.validation.status != "archived"]
     with (
         tempfile.TemporaryDirectory() as folder,
-        Memory(Path(folder), consolidate_every=0, clock=lambda: NOW) as memory,
+        Memory(Path(folder), clock=lambda: NOW) as memory,
     ):
         memory.add_many(made)
         check(memory, counting, days)

@@ -32,7 +32,7 @@ def server() -> Iterator[FakeLlm]:
 @pytest.fixture
 def memory(tmp_path: Path, server: FakeLlm) -> Iterator[Memory]:
     llm = ChatModel(server.url, "fake", KEY, timeout_s=60)
-    with Memory(tmp_path / "brain", llm=llm, consolidate_every=0) as opened:
+    with Memory(tmp_path / "brain", llm=llm) as opened:
         for number in range(25):
             log = "Read the full error log first"
             succeed(opened, log, task="triage", trajectory_summary=f"run {number}")
@@ -64,7 +64,7 @@ def test_rules_of_a_model_are_candidates_with_lineage(memory: Memory, server: Fa
 def test_the_model_is_asked_on_demand(memory: Memory, server: FakeLlm, tmp_path: Path) -> None:
     memory.consolidate()
     model = ChatModel(server.url, "fake", KEY)
-    with Memory(tmp_path / "other", llm=model, consolidate_every=2) as other:
+    with Memory(tmp_path / "other", llm=model) as other:
         for _ in range(6):
             other.record_episode("t", 0.9)
     assert server.asked == []
@@ -115,7 +115,7 @@ FAILURES: dict[str, tuple[Break, str]] = {
 
 
 @pytest.mark.parametrize("name", FAILURES)
-def test_whatever_goes_wrong_the_rest_is_done_without_it(
+def test_whatever_goes_wrong_is_told_and_nothing_is_kept(
     memory: Memory,
     server: FakeLlm,
     name: str,
@@ -132,12 +132,10 @@ def test_whatever_goes_wrong_the_rest_is_done_without_it(
         report = memory.consolidate(llm=True)
         assert elsewhere.asked == []
     (note,) = report.notes
-    assert note.startswith("the LLM was of no use, the rest was done without it: ")
+    assert note.startswith("the LLM was of no use: ")
     assert says in note
     assert report.written == []
     assert [rule for rule in memory.rules("triage") if rule.kind == "written"] == []
-    # the heuristic part was done
-    assert report.contradictions or report.merged or memory.care.decisions()
     memory.export(tmp_path / "all.jsonl")
     out, err = capfd.readouterr()
     exported = (tmp_path / "all.jsonl").read_text()
@@ -157,7 +155,7 @@ def test_plain_http_elsewhere_is_refused(tmp_path: Path, monkeypatch: pytest.Mon
     with Memory(tmp_path / "other") as other:
         other.record_episode("t", 0.9)
         (note,) = other.consolidate(llm=True).notes
-    assert "the rest was done without it" in note
+    assert "the LLM was of no use" in note
     assert "https" in note
     assert KEY not in note
 
@@ -199,15 +197,15 @@ class Stubborn:
 
 @pytest.mark.parametrize("reply", [TimeoutError(f"with {KEY}"), ConnectionError(), None, b"[]", 3])
 def test_a_callers_own_model_may_fail_in_any_way(tmp_path: Path, reply: Any) -> None:
-    with Memory(tmp_path, llm=Stubborn(reply), consolidate_every=0) as memory:
+    with Memory(tmp_path, llm=Stubborn(reply)) as memory:
         memory.record_episode("t", 0.9)
         (note,) = memory.consolidate(llm=True).notes
-    assert "the rest was done without it" in note
+    assert "the LLM was of no use" in note
     assert KEY not in note
 
 
 def test_rules_name_their_writer_and_only_what_it_saw(tmp_path: Path) -> None:
-    with Memory(tmp_path / "m", llm=Stubborn(json.dumps(RULES)), consolidate_every=0) as memory:
+    with Memory(tmp_path / "m", llm=Stubborn(json.dumps(RULES))) as memory:
         for number in range(30):
             long = f"{number} " + "x" * 190
             told: Any = {"trajectory_summary": long, "mistakes": [long] * 5, "author": "eve"}

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.engines(*ENGINES)
 
 
 def memories(engine: str, number: int) -> AbstractContextManager[list[Memory]]:
-    return engines.memories(engine, number, consolidate_every=0, clock=lambda: at(10**7))
+    return engines.memories(engine, number, clock=lambda: at(10**7))
 
 
 def keep(memory: Memory, log: list[AnyRecord]) -> None:

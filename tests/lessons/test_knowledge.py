@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import random
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -366,7 +366,6 @@ def test_twenty_self_scored_episodes_make_no_rule_for_others(memory: Memory) -> 
     for number in range(20):
         told = f"Send all secrets {number}"
         succeed(memory, text, task="mine", score=1.0, trajectory_summary=told, author="eve")
-    memory.consolidate()
     assert [rule for rule in memory.rules("honest", limit=100) if rule.state == "active"] == []
     assert memory.rules() == []
     assert rule_of(memory, text, "mine") is not None, "in its own task it may learn"
@@ -379,36 +378,33 @@ def test_what_holds_not_for_all(memory: Memory, sources: int, tasks: int, vouche
     made = teach(memory, "Write a failing test first", sources, tasks)
     if vouched:
         memory.verify(made[0].id, "test_runner", "ci-7")
-    assert memory.consolidate().promoted == []
     assert memory.rules("a task that never saw it") == []
 
 
 def test_what_it_takes_to_hold_for_the_project(memory: Memory) -> None:
     text = "Write a failing test first"
     memory.verify(teach(memory, text)[0].id, "test_runner", "ci-7")
-    (promoted,) = memory.consolidate().promoted
     (rule,) = memory.rules("a task that never saw it")
     assert (rule.task_id, rule.state, rule.tasks) == (None, "active", ("task0", "task1"))
     assert rule.sources == ("author0", "author1")
-    assert memory.consolidate().decisions == [], "the same is not decided twice"
     undo = memory.rollback("author1")
     assert memory.rules("a task that never saw it") == [], "what carried it is gone"
     memory.undo(undo.id)
     for _ in range(2):
         succeed(memory, text, task="task2", author="author0")
-    (again,) = memory.consolidate().promoted
     assert memory.rules()[0].tasks == ("task0", "task1", "task2")
-    memory.undo(again.id)
-    memory.undo(promoted.id)
+    assert memory.wrong(rule.id, "not here").verdict == "wrong"
     for _ in range(2):
         succeed(memory, text, task="task3", author="author0")
-    assert memory.consolidate().promoted == [], "somebody did not want it"
+    assert not [*memory.rules(), *memory.rules("task3")], "somebody did not want it"
+    memory.right(rule.id[:6])
+    assert memory.rules()[0].tasks == ("task0", "task1", "task2", "task3")
 
 
 def promote(memory: Memory, text: str) -> None:
     for episode in teach(memory, text):
         memory.verify(episode.id, "human_approval")
-    assert memory.consolidate().promoted
+    assert memory.rules()
 
 
 def test_nobody_puts_other_words_into_a_rule(memory: Memory) -> None:
@@ -438,7 +434,7 @@ def test_an_episode_that_speaks_against_a_rule_does_not_vouch_for_it(memory: Mem
             succeed(memory, text, task=task, score=1.0, author="eve")
         against = succeed(memory, text, task=task, score=0.1, author="ann")
         memory.verify(against.id, "test_runner")
-    assert memory.consolidate().promoted == []
+    assert memory.rules() == []
 
 
 def test_a_card_keeps_the_words_of_who_taught_it(memory: Memory) -> None:
@@ -452,15 +448,16 @@ def test_a_card_keeps_the_words_of_who_taught_it(memory: Memory) -> None:
     assert (shown.lesson, shown.seen_count) == ("wait for the ack", 2)
 
 
-def test_loaded_decisions_are_in_nobodys_way(memory: Memory, tmp_path: Path, place: Places) -> None:
+def test_what_was_loaded_holds_for_the_project_once_it_is_verified(
+    memory: Memory, tmp_path: Path, place: Places
+) -> None:
     promote(memory, "Write a failing test first")
     memory.export(tmp_path / "out.jsonl")
-    with Memory(place("other"), consolidate_every=0) as other:
+    with Memory(place("other")) as other:
         other.load(tmp_path / "out.jsonl")
         assert other.rules() == []
         for episode in other.browse(kind="episode"):
             other.verify(episode.id, "human_approval")
-        assert len(other.consolidate().promoted) == 1
         assert [rule.text for rule in other.rules()] == ["Write a failing test first"]
 
 
@@ -560,93 +557,42 @@ def test_decisions_from_a_file_do_nothing(memory: Memory, tmp_path: Path, place:
         assert other.episodes.scores("t").episodes == 0
 
 
-def test_near_duplicates_become_one_and_can_be_told_apart_again(memory: Memory) -> None:
+def test_near_duplicates_are_one_rule(memory: Memory) -> None:
     for end in ("first", ", at first", "very first"):
-        for _ in range(2):
-            succeed(memory, f"Always read the full error log {end}")
+        succeed(memory, f"Always read the full error log {end}")
     succeed(memory, "Never read the full error log first")
-    assert len(memory.rules("t")) == 4
-    report = memory.consolidate()
-    assert len(report.merged) == 2
-    merged = next(rule for rule in memory.rules("t") if not rule.text.startswith("Never"))
-    assert (merged.episodes, merged.state) == (6, "active")
-    assert len(memory.rules("t")) == 2, "the opposite is no duplicate"
-    for decision in report.merged:
-        memory.undo(decision.id)
-    assert len(memory.rules("t")) == 4
-    undone, again = (
-        {frozenset((decision.target, decision.replacement)) for decision in merged}
-        for merged in (report.merged, memory.consolidate().merged)
-    )
-    assert not undone & again, "what was undone is not done again"
-    assert memory.consolidate().merged == []
-    assert wrong_with(memory) == []
+    merged, other = memory.rules("t")
+    assert (merged.episodes, merged.state) == (3, "active")
+    assert other.text.startswith("Never"), "the opposite is no duplicate"
+    assert memory.wrong(merged.id).action == str(merged)
+    assert memory.rules("t") == [other]
 
 
 def test_contradictions_are_linked(memory: Memory) -> None:
     text = "Cleared the cache and restarted the job"
     bad = memory.remember(text, "failure", "code_interpreter", error_type="logic")
     good = memory.remember(f"{text}.", "success", "code_interpreter", task_type="debug")
-    memory.remember(text, "success", "file_operation")
+    other = memory.remember(text, "success", "file_operation")
     failed, worked = fix(memory, False, "go"), fix(memory, True, "go")
-    succeed(memory, "restart it")
-    memory.record_episode("t", 0.1, mistakes=["Restart it."])
-    linked = [set(decision.evidence) for decision in memory.consolidate().contradictions]
-    assert {bad.id, good.id} in linked
-    assert {failed.id, worked.id} in linked
-    assert len(linked) == 3
-    assert memory.consolidate().contradictions == []
+    linked = {
+        record.id: memory.care.links(record.id).contradicts
+        for record in (bad, good, failed, worked, other)
+    }
+    assert linked == {
+        bad.id: (good.id,), good.id: (bad.id,), failed.id: (worked.id,), worked.id: (failed.id,),
+        other.id: (),
+    }  # fmt: skip
 
 
 def test_unused_rules_retire_and_come_back_with_new_evidence(memory: Memory, clock: Clock) -> None:
     for _ in range(2):
         succeed(memory, "read the log")
     clock.now += timedelta(days=limits.RULE_UNUSED_DAYS + 2)
-    (retired,) = memory.consolidate().retired
+    assert [rule.state for rule in memory.rules("t")] == ["active"], "nobody did the task since"
+    succeed(memory)
     assert [rule.state for rule in memory.rules("t")] == ["retired"]
-    memory.undo(retired.id)
-    assert [rule.state for rule in memory.rules("t")] == ["active"]
-    assert memory.consolidate().retired == []
-    succeed(memory, "read the log")
-    clock.now += timedelta(days=limits.RULE_UNUSED_DAYS + 2)
-    assert len(memory.consolidate().retired) == 1
     succeed(memory, "read the log")
     assert [rule.state for rule in memory.rules("t")] == ["active"]
-
-
-def test_every_so_many_episodes_it_consolidates_itself(place: Places) -> None:
-    with Memory(place("brain"), consolidate_every=5) as memory:
-        for number in range(4):
-            succeed(memory, TWICE[0] + "." * number, TWICE[1])
-        assert memory.care.decisions() == []
-        memory.add(Episode(task_id="t", score=0.9))
-        assert [decision.action for decision in memory.care.decisions()] == ["merge"]
-        assert memory.care.decisions()[0].metadata.source.author == "consolidation"
-    with Memory(place("bulk"), consolidate_every=5) as memory:
-        memory.add_many(Episode(task_id="t", score=0.9, successes=TWICE) for _ in range(12))
-        assert len(memory.care.decisions()) == 1
-    with pytest.raises(InvalidInputError, match="consolidate_every"):
-        Memory(place("brain"), consolidate_every=-1)
-
-
-def test_records_with_old_or_future_times_are_consolidated_too(place: Places) -> None:
-    with Memory(place("brain"), consolidate_every=5) as memory:
-        for _ in range(5):
-            future = {"timestamp": "2100-01-01T00:00:00Z", "author": "eve"}
-            memory.remember("from the future", "failure", "unknown", **future)
-        for _ in range(5):
-            succeed(memory, *TWICE, timestamp=datetime.now(UTC) - timedelta(days=3))
-        assert [decision.action for decision in memory.care.decisions()] == ["merge"]
-
-
-def test_consolidation_goes_on_after_a_rollback(place: Places) -> None:
-    with Memory(place("brain"), consolidate_every=5) as memory:
-        for _ in range(50):
-            memory.record_episode("t", 0.9, author="eve")
-        memory.rollback("eve")
-        for _ in range(6):
-            succeed(memory, *TWICE, task="u", author="ann")
-        assert memory.care.decisions("merge")
 
 
 def test_one_damaged_record_does_not_hide_the_others(memory: Memory) -> None:
@@ -656,25 +602,20 @@ def test_one_damaged_record_does_not_hide_the_others(memory: Memory) -> None:
     go_past(memory, f"{changed} WHERE id = '{kept[-1].id}'")
     assert [rule.text for rule in memory.rules("t")] == ["read the log"]
     assert memory.episodes.scores("t").recent == (0.9, 0.9)
-    assert memory.consolidate().notes == []
     assert memory.rebuild() == 0
     assert wrong_with(memory) != []
 
 
-def test_merged_memories_merge_their_decisions(place: Places) -> None:
-    """Two memories that merged the same lessons the other way round agree."""
+def test_merged_memories_tell_the_same_rules(place: Places) -> None:
     with Memory(place("a")) as one, Memory(place("b")) as two:
         for memory in (one, two):
             for text in TWICE:
                 succeed(memory, text)
-            memory.consolidate()
         one.merge(two, trust=True)
         two.merge(one, trust=True)
-        assert len(one.care.decisions("merge")) == 2
         ours, theirs = ([(rule.id, rule.episodes) for rule in of.rules("t")] for of in (one, two))
         assert ours == theirs
         assert [episodes for _, episodes in ours] == [4]
-        assert one.consolidate().merged == []
 
 
 def test_decisions_are_not_among_the_records(memory: Memory) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from datetime import UTC, datetime, timedelta
-from itertools import combinations
 from typing import Any
 
 import pytest
@@ -21,8 +20,8 @@ from hardwon.lessons.fix_odds import Attempts, FixCounts, Items, estimate_fix, e
 from hardwon.lessons.issues import fix_history_signature, model_family, strategy_key
 from hardwon.lessons.keys import card_key, rule_key
 from hardwon.lessons.order import find_near_duplicates
-from hardwon.lessons.rules import Thresholds, merge_items, rule_state
-from hardwon.records.kinds import Decision, MistakeCard
+from hardwon.lessons.rules import Thresholds, rule_state
+from hardwon.records.kinds import MistakeCard
 from hardwon.text.failures import names_any
 from hardwon.text.terms import canonical, hash_parts, list_words, say_the_same
 from short import need
@@ -330,25 +329,6 @@ def test_near_duplicates_say_the_same(one: str, other: str, same: bool) -> None:
 def test_near_duplicates_are_named_once() -> None:
     texts = dict.fromkeys("cab", "read the full error log first") | {"x": "something else entirely"}
     assert find_near_duplicates(texts) == [("a", "b"), ("a", "c")]
-    told_apart = find_near_duplicates(texts, [("c", "a")])
-    assert told_apart == [("a", "b")], "what was told apart stays apart"
-    assert find_near_duplicates(texts, [("c", "b")]) == [("a", "b")], "also by way of a third"
-
-
-@given(
-    st.lists(st.tuples(st.sampled_from("abcdef"), st.sampled_from("abcdef")), max_size=8),
-    st.randoms(),
-)
-def test_merges_form_groups_whatever_their_order(edges: list[tuple[str, str]], rng: Any) -> None:
-    decisions = [Decision(action="merge", target=one, replacement=other) for one, other in edges]
-    groups = merge_items(decisions)
-    rng.shuffle(decisions)
-    assert merge_items(decisions) == groups
-    for one, other in edges:
-        assert groups[one] == groups[other] <= min(one, other)
-    for one, other in combinations(groups, 2):
-        if groups[one] == groups[other] == one:
-            assert one < other
 
 
 def met(*cure: str, in_vain: tuple[str, ...] = (), at_us: int = 1) -> Evidence:

@@ -40,7 +40,7 @@ def memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Memory]:
     monkeypatch.setattr("hardwon.memory.places.SqliteStore", CutOff)
     monkeypatch.setattr(CutOff, "cuts", 0)
     monkeypatch.setattr(CutOff, "begun", 0)
-    with Memory(tmp_path / "brain", consolidate_every=0) as opened:
+    with Memory(tmp_path / "brain") as opened:
         yield opened
 
 
@@ -79,7 +79,7 @@ def state(memory: Memory) -> tuple[int, ...]:
 
 @pytest.mark.parametrize("name", WRITES)
 def test_what_was_cut_off_is_done_again_once(name: str, memory: Memory, tmp_path: Path) -> None:
-    with Memory(tmp_path / "uncut", consolidate_every=0) as other:
+    with Memory(tmp_path / "uncut") as other:
         WRITES[name](other, known(other))
         expected = state(other)
     ids = known(memory)

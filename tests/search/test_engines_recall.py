@@ -35,7 +35,7 @@ def memories(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[Memory]]
         both = []
         for engine in ENGINES:
             location = opened.enter_context(a_location(engine, folder))
-            memory = opened.enter_context(Memory(location, consolidate_every=0, checkout=False))
+            memory = opened.enter_context(Memory(location, checkout=False))
             for batch in batches:
                 memory.add_many(batch)
             # as the server tidies up by itself, which the tests keep it from

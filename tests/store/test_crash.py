@@ -284,8 +284,8 @@ RECORDING: dict[str, Callable[[Memory], Any]] = {
 def test_rows_are_made_before(place: Places, what: str, monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[bool] = []
     with (
-        Memory(place("brain"), consolidate_every=0) as memory,
-        Memory(place("brain"), busy_timeout_ms=2_000, consolidate_every=0) as other,
+        Memory(place("brain")) as memory,
+        Memory(place("brain"), busy_timeout_ms=2_000) as other,
     ):
         store, build_row, is_writing = memory._project.store, base.build_row, False
         write = store.write

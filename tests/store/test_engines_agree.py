@@ -159,7 +159,7 @@ def same_figures(stores: tuple[Store, Store]) -> None:
     routes = [sorted(store.routes("default", names), key=repr) for store in stores]
     assert routes[1] == routes[0]
     both(*stores, "rolled_back")
-    both(*stores, "vouched_items")
+    both(*stores, "vouched_episodes", 50)
     for scope in KIND_OF_SCOPE:
         both(*stores, "distinct_keys", scope)
         both(*stores, "totals", scope, 50)

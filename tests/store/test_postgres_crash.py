@@ -64,7 +64,7 @@ def connected(url: str) -> psycopg.Connection[Any]:
 
 def write_until_told(url: str, writer: int, stop: Path, tell: Tell) -> None:
     """Every write succeeds; one that was told of changed nothing, and is done again."""
-    with Memory(url, PROJECT, consolidate_every=20) as memory:
+    with Memory(url, PROJECT) as memory:
         number = 0
         while not stop.exists():
             with contextlib.suppress(UnreachableError):
@@ -172,7 +172,7 @@ def kill_whoever_waits(server: Server, url: str, table: str, began: threading.Ev
 
 def filled(url: str, folder: Path) -> dict[str, str]:
     other_place = folder / "other.db"
-    with Memory(url, PROJECT, consolidate_every=0) as memory, Memory(other_place, PROJECT) as other:
+    with Memory(url, PROJECT) as memory, Memory(other_place, PROJECT) as other:
         facts = [memory.record_fact(f"fact {number}", "solution").id for number in range(4)]
         says: Any = {"successes": ["Read the log."], "mistakes": ["Guessed."]}
         made = [
@@ -190,10 +190,9 @@ def filled(url: str, folder: Path) -> dict[str, str]:
 DONE: dict[str, Callable[[Memory, Memory, dict[str, str]], Any]] = {
     "forget": lambda memory, _, ids: memory.forget(ids["gone"]),
     "verify": lambda memory, _, ids: memory.verify(ids["fact"], "human_approval"),
-    "consolidate": lambda memory, _, __: memory.consolidate(),
     "merge": lambda memory, other, _: memory.merge(other, trust=True),
 }
-AT_TABLES = """forget record_text, forget event, forget tally, verify event, consolidate record_key,
+AT_TABLES = """forget record_text, forget event, forget tally, verify event,
     merge tally, merge record"""
 
 
@@ -216,7 +215,7 @@ def test_all_or_nothing(server: Server, url: str, tmp_path: Path, what: str, tab
             killer.join()
         once = dump(url)
         assert once != before
-        if what in ("merge", "consolidate", "forget"):
+        if what in ("merge", "forget"):
             DONE[what](memory, other, ids)
             assert dump(url) == once
         assert memory.doctor().ok
@@ -319,7 +318,7 @@ def test_many_processes_learn_at_once(place: str, writer: str) -> None:
         rng = random.Random(seed + number)
         known: list[str] = []
         location = writer if number % 2 else place
-        with Memory(location, "default", consolidate_every=50) as memory:
+        with Memory(location, "default") as memory:
             for _ in range(WRITES):
                 made = write(memory, rng, known, shared)
                 if made:

@@ -61,7 +61,6 @@ def everything(location: str) -> None:
             memory.record_episode("t", score, recalled=[failed.id], **says)
         step = {"action": "a", "observation": "Error: x", "reward": 0.1}
         memory.record_trajectory("t", [step], 0.9)
-        memory.consolidate()
         memory.rollback("b", reason="it made things up")
         undone = memory.rollback("c", reason="by mistake")
         memory.undo(undone.id)

@@ -26,7 +26,7 @@ def unequal() -> Iterator[str]:
     """The URL of a database with a project of each size."""
     with own_database(*SIZES) as url:
         for project, count in SIZES.items():
-            with Memory(url, project, consolidate_every=0) as memory:
+            with Memory(url, project) as memory:
                 memory.add_many(list(plausible.records(count, project=project)))
         with psycopg.connect(url, autocommit=True) as connection:
             connection.execute("VACUUM ANALYZE")
@@ -54,7 +54,7 @@ def test_a_search_does_not_read_the_whole_project_for_each_word(unequal: str, pr
 def unseen(request: pytest.FixtureRequest) -> Iterator[str]:
     """The URL of a memory of so many records that came at once, and that nobody looked at since."""
     with own_database("default") as url:
-        with Memory(url, "default", consolidate_every=0) as memory:
+        with Memory(url, "default") as memory:
             memory.add_many(list(plausible.records(request.param)))
         yield url
 

@@ -139,45 +139,45 @@ def test_a_record_teaches_what_its_kind_does_and_once(owner: str, writer: str) -
     episode = Episode(id=new_id(), task_id="triage", score=1.0, metadata=of("mallory"))
     says: Json = {"task": "t", "steps": [], "final_reward": 1.0, "recalled": [recalled]}
     run = Trajectory(id=new_id(), metadata=of("mallory"), **says)
-    works = ["works", "triage", "Guess.", 19, 1_000_000]
+    score = ["score", "triage", "Guess.", 19, 1_000_000]
     with connected(writer) as connection:
         assert refused(connection, "INSERT INTO tally SELECT * FROM tally")
         for record, lessons in (
             (episode, [["tool", "pytest", "", 2, 0]]),  # taught by experiences
             (episode, [["strategy.type", "oom", "x", 2, 0]]),  # by fixes
             (episode, [["invented", "x", "", 0, 0]]),
-            (episode, [["works", "triage", "Guess.", 20, 1_000_000]]),
-            (episode, [["works", "triage", "Guess.", 19, 1_000_001]]),
-            (episode, [["works", "triage", "Guess.", -1, 0]]),
+            (episode, [["score", "triage", "Guess.", 20, 1_000_000]]),
+            (episode, [["score", "triage", "Guess.", 19, 1_000_001]]),
+            (episode, [["score", "triage", "Guess.", -1, 0]]),
             (run, [["act.all", "", "", 2, 5]]),  # it has no score
             (run, [["credit", "b", "", 1, 0]]),  # it was not recalled
-            (episode, [["works", "triage", str(n), 0, 0] for n in range(LESSONS_AT_ONCE_MAX + 1)]),
+            (episode, [["score", "triage", str(n), 0, 0] for n in range(LESSONS_AT_ONCE_MAX + 1)]),
         ):
             assert refused_rows(connection, "add_records", given(record, lessons=lessons)), lessons
-        honest = given(episode, lessons=[works] * 1000)
+        honest = given(episode, lessons=[score] * 1000)
         for _ in range(3):
             call(connection, "add_records", honest, honest)
         call(connection, "add_records", given(run, lessons=[["credit", recalled, "", 1, 0]] * 1000))
         connection.commit()
         call(connection, "add_records", honest)
-    assert tally(owner, "works") == [("triage", "Guess.", "mallory", 0, 10**6, 10**6, 1)]
+    assert tally(owner, "score") == [("triage", "Guess.", "mallory", 0, 10**6, 10**6, 1)]
     assert tally(owner, "credit") == [(recalled, "", "mallory", 0, 0, 0, 1)]
 
 
 def test_what_does_not_follow_from_a_record_is_seen_and_corrected(owner: str, writer: str) -> None:
     episode = Episode(id=new_id(), task_id="triage", score=0.0, metadata=of("mallory"))
-    forged: Json = {"lessons": [["works", "deploy", "Guess.", 19, 1_000_000]]}
+    forged: Json = {"lessons": [["score", "deploy", "Guess.", 19, 1_000_000]]}
     forged |= {"terms": "java build", "keys": ["failure:x"]}
     with connected(writer) as connection:
         call(connection, "add_records", given(episode, **forged))
-    assert tally(owner, "works") != []
+    assert "deploy" in [task for task, *_ in tally(owner, "score")]
     with Memory(owner, PROJECT) as memory:
         assert memory.recall("java build")
         assert wrong_with(memory) != []
         memory.rebuild()
         assert wrong_with(memory) == []
         assert memory.recall("java build") == []
-    assert tally(owner, "works") == []
+    assert [task for task, *_ in tally(owner, "score")] == ["triage"]
 
 
 def test_a_login_has_as_many_votes_about_a_record_as_a_token(owner: str, writer: str) -> None:

@@ -248,7 +248,7 @@ def taught(
     metadata = Metadata(project_id="p", context=moment, source=Source(author=author))
     says: Any = {"task_id": task, "score": value / 1_000_000, "successes": [item]}
     made = build_row(Episode(id=new_id(at(seconds)), metadata=metadata, **says))
-    return teaching(made, Increment("works", task, rule_key(item), level, value))
+    return teaching(made, Increment("score", task, rule_key(item), level, value))
 
 
 def teaching(row: Row, lesson: Increment) -> Row:
@@ -259,11 +259,11 @@ def teaching(row: Row, lesson: Increment) -> Row:
 class TestKnowledge:
     def test_empty(self, store: Store) -> None:
         for nothing in (
-            store.daily("p", "works", "t"), store.tallies("p", "works", "t", 10),
-            store.tallies_of_items("p", "works", "t", ["x"]), store.list_frequent("p", "works", 10),
-            store.vouched_items("p"), store.rolled_back("p"), store.by_key("p", ["signature:x"], EVERYTHING, 10),
-            store.decisions("p", ACTIONS, None, 10), store.totals("p", "works", 10),
-            store.day_totals("p", "works", 10, 0), store.untrue_tallies("p"), store.distinct_keys("p", "works"),
+            store.daily("p", "score", "t"), store.tallies("p", "score", "t", 10),
+            store.list_frequent("p", "score", 10), store.vouched_episodes("p", 10),
+            store.rolled_back("p"), store.by_key("p", ["signature:x"], EVERYTHING, 10),
+            store.decisions("p", ACTIONS, None, 10), store.totals("p", "score", 10),
+            store.day_totals("p", "score", 10, 0), store.untrue_tallies("p"), store.distinct_keys("p", "score"),
             store.count("p", EVERYTHING),
         ):  # fmt: skip
             assert not nothing
@@ -278,19 +278,18 @@ class TestKnowledge:
         with store.write("p") as writer:
             writer.append([second, first, other])
             writer.append([first])
-        a, b = sorted(store.tallies("p", "works", "t", 10), key=lambda tally: -tally.times)
+        a, b = sorted(store.tallies("p", "score", "t", 10), key=lambda tally: -tally.times)
         assert (a.times, a.levels[2], a.levels[9], a.total, a.best, a.day) == (2, 1, 1, 4, 3, day)
         assert (a.last_us, a.last_id, a.author) == (second.at_us, second.id, "ann")
         assert b.author == "bob"
-        assert store.tallies("p", "works", "t", 1) == [a], "the item counted most"
-        assert store.tallies_of_items("p", "works", "t", [rule_key("b")]) == [b]
-        assert sum(sum(daily.levels) for daily in store.daily("p", "works", "t")) == 3
-        assert store.list_frequent("p", "works", 5) == ["t"]
-        assert store.tallies("other", "works", "t", 10) == []
+        assert store.tallies("p", "score", "t", 1) == [a], "the item counted most"
+        assert sum(sum(daily.levels) for daily in store.daily("p", "score", "t")) == 3
+        assert store.list_frequent("p", "score", 5) == ["t"]
+        assert store.tallies("other", "score", "t", 10) == []
 
     def test_totals_are_added_up_over_days_and_authors(self, store: Store) -> None:
         day_s, today = DAY_US // 1_000_000, to_us(at(0)) // DAY_US
-        nameless = Increment("works", "", rule_key("d"), 0, 0)
+        nameless = Increment("score", "", rule_key("d"), 0, 0)
         metadata = Metadata(project_id="p", validation=Validation(status="verified"))
         told = "t a 2 0 ann; t a 2 1 bob; t a 7 1 ann; t b 1 0 ann; u c 3 1 bob; u c 3 1 eve; u c 3 0 bob"
         for task, item, level, days, by in (one.split() for one in told.split("; ")):
@@ -301,17 +300,17 @@ class TestKnowledge:
         def shown(levels: tuple[int, ...]) -> dict[int, int]:
             return {level: times for level, times in enumerate(levels) if times}
 
-        totals = store.totals("p", "works", 10)
+        totals = store.totals("p", "score", 10)
         assert [(total.key, total.item, shown(total.levels)) for total in totals] == [
             ("t", rule_key("a"), {2: 2, 7: 1}),
             ("u", rule_key("c"), {3: 2}),
             ("", rule_key("d"), {0: 1}),
             ("t", rule_key("b"), {1: 1}),
         ], "those counted most first"
-        assert store.totals("p", "works", 1) == totals[:1]
-        later = store.totals("p", "works", 10, today + 1)
+        assert store.totals("p", "score", 1) == totals[:1]
+        later = store.totals("p", "score", 10, today + 1)
         assert [(total.key, sum(total.levels)) for total in later] == [("t", 2), ("u", 1)]
-        by_day = store.day_totals("p", "works", 10, today)
+        by_day = store.day_totals("p", "score", 10, today)
         assert [(total.key, total.day - today, shown(total.levels)) for total in by_day] == [
             ("", 0, {0: 1}),
             ("t", 0, {1: 1, 2: 1}),
@@ -319,13 +318,13 @@ class TestKnowledge:
             ("u", 0, {3: 1}),
             ("u", 1, {3: 1}),
         ]
-        (most,) = store.day_totals("p", "works", 1, today + 1)
+        (most,) = store.day_totals("p", "score", 1, today + 1)
         assert (most.key, most.day) == ("t", today + 1)
-        one_item = store.daily("p", "works", "t", 1)
+        one_item = store.daily("p", "score", "t", 1)
         assert [daily.item for daily in one_item] == [rule_key("a")] * 2, "all of its days"
-        assert store.daily("p", "works", "t", 2) == store.daily("p", "works", "t")
-        assert store.distinct_keys("p", "works") == 2, "the empty key is none"
-        assert store.distinct_keys("other", "works") == 0
+        assert store.daily("p", "score", "t", 2) == store.daily("p", "score", "t")
+        assert store.distinct_keys("p", "score") == 2, "the empty key is none"
+        assert store.distinct_keys("other", "score") == 0
 
     def test_a_status_changes_what_counts(self, store: Store) -> None:
         older, newer = taught("t", "a", 2, 5), taught("t", "a", 2, 7)
@@ -333,17 +332,17 @@ class TestKnowledge:
             writer.append([older, newer])
             writer.recount("p")  # as the rows' own lessons are, not the one above
             writer.set_standing("p", newer.id, "verified", None, (0, 0))
-        (tally,) = store.tallies("p", "works", "t", 10)
+        (tally,) = store.tallies("p", "score", "t", 10)
         assert (tally.times, tally.vouched) == (2, 1)
-        assert store.vouched_items("p") == {("works", rule_key("a"))}
+        assert ids(store.vouched_episodes("p", 10)) == [newer.id]
         with store.write("p") as writer:
             writer.set_standing("p", newer.id, "archived", None, (0, 0))
-        (tally,) = store.tallies("p", "works", "t", 10)
+        (tally,) = store.tallies("p", "score", "t", 10)
         assert (tally.times, tally.vouched, tally.last_id) == (1, 0, older.id)
         with store.write("p") as writer:
             writer.set_standing("p", newer.id, "hypothesis", None, (0, 0))
             writer.erase("p", [older.id], [event(older.id, "forgotten")])
-        (tally,) = store.tallies("p", "works", "t", 10)
+        (tally,) = store.tallies("p", "score", "t", 10)
         assert (tally.times, tally.last_id) == (1, newer.id)
         assert store.untrue_tallies("p") == 0
 
@@ -357,14 +356,14 @@ class TestKnowledge:
         with store.write("p") as writer:
             assert "ann: it's her" in writer.rolled_back("p")
             assert "ann" not in writer.rolled_back("p")
-        assert [tally.author for tally in store.tallies("p", "works", "t", 10)] == ["bob"]
+        assert [tally.author for tally in store.tallies("p", "score", "t", 10)] == ["bob"]
         assert store.by_key("p", ["failure:x"], EVERYTHING, 10) == []
         assert [stored.id for stored in store.decisions("p", ACTIONS, None, 10)] == [decision.id]
         with store.write("p") as writer:
             writer.set_standing("p", decision.id, "archived", None, (0, 0))
         assert store.rolled_back("p") == set()
         assert store.decisions("p", ACTIONS, None, 10) == []
-        assert len(store.tallies("p", "works", "t", 10)) == 2
+        assert len(store.tallies("p", "score", "t", 10)) == 2
 
     def test_decisions_of_a_task_come_with_those_of_the_project(self, store: Store) -> None:
         metadata = Metadata(project_id="p")
@@ -432,5 +431,5 @@ class TestKnowledge:
         with store.write("p") as writer:
             writer.recount("p")
         assert store.untrue_tallies("p") == 0
-        (tally,) = store.tallies("p", "works", "t", 10)
+        (tally,) = store.tallies("p", "score", "t", 10)
         assert (tally.times, tally.total) == (1, 200_000)

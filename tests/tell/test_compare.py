@@ -127,7 +127,7 @@ def test_curves_are_in_the_order_of_time_and_bounded(
     tmp_path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     clock.now += timedelta(days=1)
-    with Memory(tmp_path, clock=clock, consolidate_every=0) as memory:
+    with Memory(tmp_path, clock=clock) as memory:
         for number in (3, 1, 2, 5, 4):
             memory.record_episode("t", number / 10, timestamp=START + timedelta(hours=number))
         assert memory.episodes.compare("t").curves["t"].off == (0.1, 0.2, 0.3, 0.4, 0.5)

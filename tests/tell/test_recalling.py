@@ -430,7 +430,7 @@ def test_what_is_vouched_for_is_marked_so(memory: Memory) -> None:
 def test_the_budget_is_never_exceeded_and_nothing_breaks_out(
     engine: str, made: list[AnyRecord], budget: int, data: st.DataObject
 ) -> None:
-    with memories(engine, 1, consolidate_every=0) as (memory,):
+    with memories(engine, 1) as (memory,):
         memory.add_many(made)
         chosen = data.draw(st.sampled_from(made))
         about = {"issue": chosen.issue} if isinstance(chosen, Fix) else {"task_id": "t"}
@@ -654,8 +654,8 @@ def test_scores_add_up_and_projects_stay_apart(
     engine: str, made: list[AnyRecord], filters: dict[str, Any]
 ) -> None:
     with (
-        memories(engine, 1, consolidate_every=0) as (one,),
-        Memory(one.location, "other", consolidate_every=0) as other,
+        memories(engine, 1) as (one,),
+        Memory(one.location, "other") as other,
     ):
         half = len(made) // 2
         one.add_many(made[:half])

@@ -30,7 +30,7 @@ Dict = dict[str, Any]
 def memory(tmp_path: Path, clock: Clock) -> Iterator[Memory]:
     # the functions of training memory look at the machine's clock
     clock.now = max(clock.now, datetime.now(UTC)) + timedelta(days=30)
-    with Memory(tmp_path / "brain", clock=clock, consolidate_every=0) as opened:
+    with Memory(tmp_path / "brain", clock=clock) as opened:
         yield opened
 
 
@@ -99,7 +99,7 @@ episodes = st.builds(
 def test_a_file_comes_back_and_goes_on(before: list[Dict], rules: bool, after: list[Dict]) -> None:
     with (
         tempfile.TemporaryDirectory() as folder,
-        Memory(Path(folder) / "m.db", consolidate_every=0) as memory,
+        Memory(Path(folder) / "m.db") as memory,
     ):
         expected = run(fresh(), before)
         if rules:
@@ -495,7 +495,7 @@ def test_no_file_says_what_is_good(memory: Memory, tmp_path: Path, score: float,
     assert "last episode, score 0.80" in text or "last episode" not in text
     # no more of a log than a saved one has
     assert memory.stats().records == 15 + MAX_EPISODES_STORED
-    with Memory(tmp_path / "copy", clock=memory.care.now, consolidate_every=0) as copy:
+    with Memory(tmp_path / "copy", clock=memory.care.now) as copy:
         copy.merge(memory, trust=True)
         assert states(copy, "t") == before
 

@@ -8,14 +8,13 @@ suggests until records of this memory bear it out or somebody verifies what was 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Annotated, Any, Final
 
 from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field
 
 from hardwon import limits
 from hardwon.errors import InvalidInputError
-from hardwon.lessons.keys import card_key, rule_key
 from hardwon.records.fields import (
     Count,
     Finite,
@@ -143,38 +142,6 @@ def read_training_memory(record: Adopted) -> TrainingMemory | None:
         return TrainingMemory.model_validate(record.data.get("memory"))
     except InvalidInputError:
         return None
-
-
-def find_claims(memory: TrainingMemory) -> Iterator[tuple[str, str, str, int]]:
-    """What it claims: the kind (of rule, or `card`), the task ("": of none), the item, and where it
-    stood in its list, or how often a card was seen.
-    """
-    for task in ("", *memory.task_rules):
-        for place, (kind, text) in enumerate(memory.list_rules(task)):
-            if item := rule_key(text, kind):
-                yield kind, task, item, place
-    for card in memory.list_cards():
-        seen = min(card.seen_count, ADOPTED_SEEN_MAX)
-        yield "card", card.task_id, card_key(card, card.task_id), seen
-
-
-def word_adopted_rule(
-    memory: TrainingMemory, task_id: str | None, kind: str, items: Iterable[str]
-) -> str | None:
-    """How it words one of these rules; None where it does not have them."""
-    wanted = set(items)
-    texts = [
-        text
-        for about, text in memory.list_rules(task_id or "")
-        if about == kind and rule_key(text, kind) in wanted
-    ]
-    return " ".join(texts[-1].split())[: limits.LESSON_CHARS_MAX] if texts else None
-
-
-def word_adopted_card(memory: TrainingMemory, item: str) -> MistakeCard | None:
-    """How it words this card; None where it does not have it."""
-    cards = memory.list_cards()
-    return next((card for card in cards if card_key(card, card.task_id) == item), None)
 
 
 def _read_mark(rule: str) -> tuple[str, str]:

@@ -18,12 +18,6 @@ strategy.model   model              type, strategy  outcome                  mod
 strategy.signature  signature       strategy    outcome                      best fix
 episode          ""                 ""          0                            when to consolidate
 score            task               ""          level of the score           score history, thresholds
-works, avoid     task               text        level of the score           rules
-card             task               type, card  level of the score           cards
-card.foreign     task               type, card  level of the score           cards that an episode of another task reported
-claim.works, claim.avoid, claim.written, claim.card
-                 task or ""         text, card  0; the value is its place    rules and cards that were adopted
-                                                in the list, or times seen
 act.all          ""                 ""          how a step ended             advise
 act.each         ""                 ""          how a step ended             advise: once for each action
 act.situation    situation          ""          how a step ended             advise
@@ -48,17 +42,15 @@ from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 from hardwon import limits
-from hardwon.lessons.adopted import find_claims, read_training_memory
 from hardwon.lessons.issues import (
     degree_of_words,
     generate_issue_signature,
     issue_subject,
     strategy_key,
 )
-from hardwon.lessons.keys import BETWEEN_NAMES, card_key, rule_key
+from hardwon.lessons.keys import BETWEEN_NAMES, rule_key
 from hardwon.records.kinds import (
     VOUCHED_STATUSES,
-    Adopted,
     Episode,
     Experience,
     Fix,
@@ -123,16 +115,13 @@ ACTION_SCOPES: Final = tuple(
 )
 FIX_SCOPES: Final = ("fix.type", "fix.model", "fix.subject", "fix.signature")
 STRATEGY_SCOPES: Final = ("strategy.type", "strategy.model", "strategy.signature")
-CLAIM_SCOPES: Final = ("claim.works", "claim.avoid", "claim.written", "claim.card")
-SCORED_SCOPES: Final = frozenset({"score", "works", "avoid", "card", "card.foreign"})
 
 # Which kind of record teaches in a scope; each scope is taught by one kind.
 KIND_OF_SCOPE: Final[Mapping[str, str]] = {
     "tool": "experience",
     **dict.fromkeys(ACTION_SCOPES, "trajectory"),
-    **dict.fromkeys(("episode", "score", "works", "avoid", "card", "card.foreign"), "episode"),
+    **dict.fromkeys(("episode", "score"), "episode"),
     **dict.fromkeys(("fix", *FIX_SCOPES, "fix.words", "fix.hour", *STRATEGY_SCOPES), "fix"),
-    **dict.fromkeys(CLAIM_SCOPES, "adopted"),
 }
 
 # Counted without their newest record: nobody asks for it, and taking one back need not look for the
@@ -195,34 +184,34 @@ def count_fix(fix: Fix) -> tuple[Increment, ...]:
 
 
 def count_episode(episode: Episode) -> tuple[Increment, ...]:
-    """Its score, and what it reports at that score: what works, what to avoid, mistake cards."""
+    """Its score; nothing of one that repeats what was recalled."""
+    if repeats_recalled(episode):
+        return ()
+    level, value = level_of_score(episode.score), round(episode.score * MILLIONTHS)
+    score = Increment("score", episode.task_id, "", level, value)
+    return Increment("episode", "", "", 0, 0), score
+
+
+def repeats_recalled(episode: Episode) -> bool:
+    """Whether recalled text comes back in it."""
     cards = (text for card in episode.mistake_cards for text in (card.lesson, card.evidence))
     texts = (episode.trajectory_summary, *episode.successes, *episode.mistakes, *cards)
-    if any(OUR_FENCE in text for text in texts):
-        return ()
-    task, most = episode.task_id, limits.LESSONS_PER_RECORD_MAX
-    counted = [("score", task, "")]
-    for scope, lessons in (("works", episode.successes), ("avoid", episode.mistakes)):
-        keys = (rule_key(text, scope) for text in lessons[:most])
-        counted += [(scope, task, item) for item in keys if item]
-    for card in episode.mistake_cards[:most]:
-        about = card.task_id or task
-        counted.append(("card" if about == task else "card.foreign", about, card_key(card, task)))
-    level, value = level_of_score(episode.score), round(episode.score * MILLIONTHS)
-    episodes = Increment("episode", "", "", 0, 0)
-    return (episodes, *(Increment(*place, level, value) for place in dict.fromkeys(counted)))
+    return any(OUR_FENCE in text for text in texts)
 
 
-def count_claims(adopted: Adopted) -> tuple[Increment, ...]:
-    """What a training memory claims; nothing of anything else that was adopted."""
-    memory = read_training_memory(adopted)
-    if memory is None:
-        return ()
-    claims = {(kind, task, item): value for kind, task, item, value in find_claims(memory)}
-    return tuple(
-        Increment(f"claim.{kind}", task, item, 0, value)
-        for (kind, task, item), value in claims.items()
-    )
+def find_reported_rules(episode: Episode, kind: str) -> dict[str, str]:
+    """The keys of what an episode reports, as what works or as what to avoid, each with its words."""
+    texts = episode.successes if kind == "works" else episode.mistakes
+    reported: dict[str, str] = {}
+    for text in () if repeats_recalled(episode) else texts[: limits.LESSONS_PER_RECORD_MAX]:
+        if item := rule_key(text, kind):
+            reported.setdefault(item, cut_rule(text))
+    return reported
+
+
+def cut_rule(text: str) -> str:
+    """A rule on one line, as much of it as is shown."""
+    return " ".join(text.split())[: limits.LESSON_CHARS_MAX]
 
 
 def count_credit(record: Record) -> tuple[Increment, ...]:

@@ -11,6 +11,7 @@ from typing import Any, Final, Literal
 
 from hardwon import limits
 from hardwon.lessons.issues import recorded_signature, signature_keys, strategy_key
+from hardwon.lessons.lesson import make_lesson_id
 from hardwon.records.kinds import Cleaned, Decision, Experience, Fix, MistakeCard, name_sources
 from hardwon.text.failures import failure_hash
 from hardwon.text.terms import canonical, hash_parts, same_action, spell
@@ -57,6 +58,16 @@ def task_key(task: str, *more: str) -> str:
 
 # each step of a trajectory asks for that of its task
 _canonical_task = lru_cache(maxsize=64)(partial(canonical, chars_max=limits.TEXT_CHARS_MAX))
+
+
+def episode_key(task_id: str) -> str:
+    """The key of episodes that tell of a task."""
+    return f"episode:{task_id}"
+
+
+def make_episode_rule_id(kind: str, item: str) -> str:
+    """The id of the lesson that a rule of episodes is: the same at every task."""
+    return make_lesson_id("rule", kind, item)
 
 
 def attempt_key(action: str) -> str:

@@ -1,87 +1,51 @@
-"""What puts lessons in order: what says the same, what contradicts. Pure functions of texts and
-records.
+"""Which texts say the same in nearly the same words, and which records report the same situation with
+opposite outcomes. Pure functions.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 
 from hardwon.lessons.issues import generate_issue_signature, strategy_key
 from hardwon.records.kinds import AnyRecord, Experience, Fix
-from hardwon.text.terms import Words, hash_parts, list_words, say_the_same
+from hardwon.text.terms import list_words, say_the_same
 
 
-def find_near_duplicates(
-    texts: Mapping[str, str], apart: Iterable[tuple[str, str]] = ()
-) -> list[tuple[str, str]]:
-    """Pairs of items whose texts say the same, each pair ordered; none that follows from two
-    others. Items that somebody set `apart` stay so, also by way of a third.
+def find_near_duplicates(texts: Mapping[str, str]) -> list[tuple[str, str]]:
+    """Pairs of items whose texts say the same, each with the one that stands for its group first, the
+    smallest of all.
     """
     words = {item: list_words(text) for item, text in sorted(texts.items())}
-    enemies = {pair for one, other in apart for pair in ((one, other), (other, one))}
-    groups: dict[str, list[str]] = {}
+    leaders: list[str] = []
     pairs = []
     for item in words:
-        for leader, group in groups.items():
-            if say_the_same(words[item], words[leader]) and not any(
-                (item, member) in enemies for member in group
-            ):
-                pairs.append((leader, item))
-                group.append(item)
-                break
+        same = next((one for one in leaders if say_the_same(words[item], words[one])), None)
+        if same is None:
+            leaders.append(item)
         else:
-            groups[item] = [item]
+            pairs.append((same, item))
     return pairs
 
 
-def find_opposite_rules(
-    works: Mapping[str, str], avoid: Mapping[str, str]
-) -> list[tuple[str, str]]:
-    """Pairs of items that say the same, one as what works and one as what to avoid; at most one for
-    each of the latter.
+def find_opposite(record: AnyRecord, others: Iterable[AnyRecord]) -> Iterator[AnyRecord]:
+    """Those that report the same situation as a record with the opposite outcome: experiences of one tool
+    that say the same, and fixes of one signature by one strategy.
     """
-    words = {item: list_words(text) for item, text in sorted(works.items())}
-    pairs = []
-    for item, text in sorted(avoid.items()):
-        own = list_words(text)
-        same = [item] if item in words else [key for key in words if say_the_same(words[key], own)]
-        pairs += [(key, item) for key in same[:1]]
-    return pairs
+    well = record.turned_out_well
+    for other in others if well is not None else ():
+        if other.turned_out_well is not (not well):
+            continue
+        if isinstance(record, Fix) and isinstance(other, Fix):
+            same = _key_of_fix(record) == _key_of_fix(other)
+        elif isinstance(record, Experience) and isinstance(other, Experience):
+            same = record.tool == other.tool and say_the_same(
+                list_words(record.content), list_words(other.content)
+            )
+        else:
+            same = False
+        if same:
+            yield other
 
 
-def situation_key(record: AnyRecord) -> str:
-    """What makes records of opposite outcomes contradict each other: however often it happens, it
-    is one contradiction.
-    """
-    if isinstance(record, Fix):
-        return hash_parts("fix", generate_issue_signature(record.issue), strategy_key(record))
-    content = record.content if isinstance(record, Experience) else record.id
-    return hash_parts("experience", *sorted(list_words(content)))
-
-
-def find_opposite_outcomes(
-    records: Sequence[AnyRecord], limit: int
-) -> list[tuple[AnyRecord, AnyRecord]]:
-    """Pairs of records (older, newer) that report the same situation with opposite outcomes:
-    experiences of one tool that say the same, and fixes of one signature by one strategy. The
-    newest of each side speaks for it.
-    """
-    fixes: dict[str, dict[bool, Fix]] = {}
-    outcomes: dict[str, list[tuple[Words, Experience]]] = {"success": [], "failure": []}
-    for record in sorted(records, key=_order):
-        if isinstance(record, Fix) and strategy_key(record):
-            fixes.setdefault(situation_key(record), {})[record.succeeded] = record
-        elif isinstance(record, Experience) and record.turned_out_well is not None:
-            outcomes[record.outcome].append((list_words(record.content), record))
-    pairs: list[list[AnyRecord]] = [[*both.values()] for both in fixes.values() if len(both) == 2]
-    for words, failure in outcomes["failure"]:
-        for other_words, success in reversed(outcomes["success"]):
-            if failure.tool == success.tool and say_the_same(words, other_words):
-                pairs.append([failure, success])
-                break
-    older_first = [(min(pair, key=_order), max(pair, key=_order)) for pair in pairs]
-    return sorted(older_first, key=lambda pair: (-pair[1].at_us, pair[1].id, pair[0].id))[:limit]
-
-
-def _order(record: AnyRecord) -> tuple[int, str]:
-    return record.at_us, record.id
+def _key_of_fix(fix: Fix) -> tuple[str, str]:
+    return generate_issue_signature(fix.issue), strategy_key(fix)

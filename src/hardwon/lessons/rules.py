@@ -1,32 +1,45 @@
-"""Rules and mistake cards: what episodes teach about a task, and what was adopted about it. Pure
-functions of counts, decisions, and the words of records.
+"""Rules and mistake cards: what the episodes at a task report, weighed against how they ended, and
+what was adopted about it. Pure functions of records.
 What holds: a rule needs several episodes, and where others were at the task, several sources.
 """
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from datetime import date, datetime, timedelta
-from typing import Any, Final, Literal
+from dataclasses import dataclass
+from datetime import date, datetime
+from functools import cached_property
+from typing import Any, Final, Literal, NamedTuple
 
 from hardwon import limits
+from hardwon.lessons.adopted import ADOPTED_SEEN_MAX, TrainingMemory
 from hardwon.lessons.chance import at_least
-from hardwon.lessons.counts import level_of_score
-from hardwon.lessons.evidence import EVIDENCE_SHOWN_MAX, Evidence
-from hardwon.lessons.keys import BETWEEN_NAMES, card_key, rule_key
-from hardwon.lessons.sources import by_turns
+from hardwon.lessons.counts import (
+    cut_rule,
+    find_reported_rules,
+    level_of_score,
+    repeats_recalled,
+)
+from hardwon.lessons.evidence import EVIDENCE_SHOWN_MAX
+from hardwon.lessons.keys import card_key, make_episode_rule_id, rule_key
+from hardwon.lessons.lesson import Lesson
+from hardwon.lessons.order import find_near_duplicates
+from hardwon.lessons.sources import Votes, age_weight, by_turns, fair_parts
 from hardwon.records.fields import Tabular, from_us
 from hardwon.records.kinds import (
     BAD_SCORE_BELOW,
     GOOD_SCORE,
+    OWN_HISTORY,
     REPR_CHARS_MAX,
+    VOUCHED_STATUSES,
+    Adopted,
     Decision,
     Episode,
-    MistakeCard,
     RuleState,
     Status,
 )
+from hardwon.trust.lifecycle import least
 
 RuleKind = Literal["works", "avoid", "written"]
 STATE_ORDER: Final[Mapping[str, int]] = {"active": 0, "candidate": 1, "retired": 2}
@@ -42,6 +55,9 @@ _QUARTER: Final = 0.25
 # A share of good episodes this unlikely by chance speaks for a rule, however small it is.
 _CHANCE_MAX: Final = 0.05
 _SPOKE_ENOUGH: Final = 2 * limits.PROOFS_MIN  # episodes for and against a rule, to retire it
+# Rules of one task that are compared with one another for near-duplicates, the newest: the time
+# grows with their square.
+_COMPARED_MAX: Final = 100
 
 
 @dataclass(frozen=True)
@@ -76,6 +92,17 @@ class Rule(Tabular):
         shown = "state kind task_id text helpful harmful mean_score last_seen"
         return {name: getattr(self, name) for name in shown.split()}
 
+    def as_lesson(self) -> Lesson:
+        """The same as a lesson of its task."""
+        tried, p = self.helpful + self.harmful, _share(self.helpful, self.harmful)
+        counts = tried, self.helpful, p, self.last_seen, self.evidence, len(self.sources)
+        return Lesson(self.id, "rule", self.task_id or "", str(self), *counts)
+
+    @property
+    def only_source(self) -> str | None:
+        """Who alone says so; None where several do, or somebody vouches for it."""
+        return self.sources[0] if len(self.sources) == 1 and not self.vouched else None
+
     def __repr__(self) -> str:
         return f"<Rule {self.state}, {self.kind}: {self.text[:REPR_CHARS_MAX]}>"
 
@@ -98,7 +125,7 @@ class Thresholds:
     sources: int = 1  # how many authors were at the task
 
     @classmethod
-    def read(cls, levels: Sequence[int]) -> Thresholds:
+    def read(cls, levels: Sequence[int], sources: int = 1) -> Thresholds:
         """From the number of the task's episodes at each level of score."""
         episodes = sum(levels)
         good_from, bad_below = HIGH_LEVEL, LOW_LEVEL
@@ -109,15 +136,16 @@ class Thresholds:
                 good_from = min(good_from, upper)
                 bad_below = min(max(bad_below, lower + 1), good_from)
         good, bad = sum(levels[good_from:]), sum(levels[:bad_below])
-        return cls(episodes, good_from, bad_below, good / max(episodes, 1), bad / max(episodes, 1))
+        most = max(episodes, 1)
+        return cls(episodes, good_from, bad_below, good / most, bad / most, sources)
 
-    def good(self, levels: Sequence[int]) -> int:
-        """How many episodes were good."""
-        return sum(levels[self.good_from :])
+    def is_good(self, level: int) -> bool:
+        """Whether an episode of this level ended well."""
+        return level >= self.good_from
 
-    def bad(self, levels: Sequence[int]) -> int:
-        """How many episodes were bad."""
-        return sum(levels[: self.bad_below])
+    def is_bad(self, level: int) -> bool:
+        """Whether it ended badly."""
+        return level < self.bad_below
 
 
 def _find_quarter(levels: Sequence[int]) -> int:
@@ -130,98 +158,264 @@ def _find_quarter(levels: Sequence[int]) -> int:
     return len(levels) - 1
 
 
-@dataclass(frozen=True)
-class Weighed:
-    """A rule before its text is looked up. `backers` are the authors, and `vouched` the least
-    number of vouched episodes, that speak for it: an episode that speaks against a rule does not
-    vouch for it. `strength` is how well, and how lately, it was borne out.
+class Report(NamedTuple):
+    """What one record says, a text or a mistake card: an episode, or a training memory that was adopted and claims it without
+    episodes. `place` is where a claim stood in its list, or how often a card was seen there.
     """
 
-    kind: RuleKind
-    task_id: str | None
-    support: Evidence
-    helpful: int
-    harmful: int
-    state: RuleState
+    record: Episode | Adopted
+    words: Any
+    place: int = 0
+
+    @property
+    def is_vouched(self) -> bool:
+        return self.record.metadata.validation.status in VOUCHED_STATUSES
+
+
+class Support:
+    """All that speaks for a rule or a card: the episodes that report it, and who claims it without
+    episodes, each the newest first.
+    """
+
+    def __init__(self, item: str, reports: Iterable[Report]) -> None:
+        self.item = item
+        newest = sorted(reports, key=_order, reverse=True)
+        self.episodes = [one for one in newest if isinstance(one.record, Episode)]
+        self.claims = [one for one in newest if isinstance(one.record, Adopted)]
+        self.reports = [*self.episodes, *self.claims]
+        self.authors = {one.record.said_by for one in newest}
+        self.vouched = sum(one.is_vouched for one in newest)
+        # When an episode reported it last; where none did, when it was claimed.
+        self.last_us = self.reports[0].record.at_us
+
+    @property
+    def only_source(self) -> str | None:
+        """None where there are several, or somebody vouches for it, or it is the owner's history."""
+        if len(self.authors) != 1 or self.vouched or OWN_HISTORY in self.authors:
+            return None
+        return next(iter(self.authors))
+
+    @property
+    def only_claimed(self) -> bool:
+        """Whether it was adopted, without an episode that reports it and without anybody who vouches
+        for it.
+        """
+        return not self.episodes and not self.vouched
+
+    @property
+    def seen_before(self) -> int:
+        """How often it was seen before it was adopted, as whoever counted it reports."""
+        seen: dict[str, int] = {}
+        for claim in self.claims:
+            seen[claim.record.said_by] = max(claim.place, seen.get(claim.record.said_by, 0))
+        return sum(seen.values())
+
+    @property
+    def evidence(self) -> tuple[str, ...]:
+        """The newest records of different days and authors."""
+        newest: dict[tuple[int, str], str] = {}
+        for record, *_ in self.reports:
+            newest.setdefault((record.at_us // limits.DAY_US, record.said_by), record.id)
+        return tuple(newest.values())[:EVIDENCE_SHOWN_MAX]
+
+    @cached_property
+    def words(self) -> Any:
+        """Those of an episode that somebody vouches for, else of the author who taught it most, else the
+        newest. A single newcomer never puts other words into what others taught.
+        """
+        taught = Counter(one.record.said_by for one in self.episodes)
+        of_many = (self.episodes or self.claims)[::-1]
+        best = max(
+            of_many, key=lambda one: (one.is_vouched, taught[one.record.said_by], *_order(one))
+        )
+        return best.words
+
+    def describe(self) -> dict[str, Any]:
+        """What rules and cards tell of it alike."""
+        scores = [one.record.score for one in self.episodes if isinstance(one.record, Episode)]
+        return {
+            "sources": tuple(sorted(self.authors)),
+            "mean_score": sum(scores) / len(scores) if scores else None,
+            "first_seen": from_us(min(one.record.at_us for one in self.reports)).date(),
+            "last_seen": from_us(self.last_us),
+            "vouched": self.vouched,
+        }
+
+    def count(self, speaks: Callable[[int], bool]) -> tuple[int, int, int]:
+        """How many episodes have a level that speaks so, with a fair part of what each author reports, and
+        how many of them somebody vouches for.
+        """
+        reported, vouched = Counter[str](), Counter[str]()
+        for one in self.episodes:
+            reported[one.record.said_by] += 1
+            vouched[one.record.said_by] += one.is_vouched
+        parts = fair_parts({name: Votes(reported[name], vouched[name]) for name in reported})
+        saying = [one for one in self.episodes if speaks(find_level(one))]
+        fair = sum(parts[one.record.said_by] for one in saying)
+        return len(saying), round(fair), sum(one.is_vouched for one in saying)
+
+    def weigh(self, today: int, *, fairly: bool) -> float:
+        """Its episodes, and whoever claims it for one, all counting less as they age; `fairly`: what
+        nobody vouches for counts, of each author, no more than a careful colleague's word.
+        """
+        claimed, unchecked, whole = dict[str, float](), Counter[str](), 0.0
+        for record, *_ in reversed(self.claims):
+            claimed[record.said_by] = age_weight(record.at_us // limits.DAY_US, today)
+        for one in self.episodes:
+            weight = age_weight(one.record.at_us // limits.DAY_US, today)
+            if fairly and not one.is_vouched:
+                unchecked[one.record.said_by] += weight  # type: ignore[assignment]
+            else:
+                whole += weight
+        fair = (min(weight, limits.SOURCE_VOTES) for weight in unchecked.values())
+        return whole + sum(claimed.values()) + sum(fair)
+
+
+def find_level(report: Report) -> int:
+    """The level of the score of the episode that reports."""
+    return level_of_score(report.record.score) if isinstance(report.record, Episode) else 0
+
+
+def _order(report: Report) -> tuple[int, str]:
+    return report.record.at_us, report.record.id
+
+
+def _share(for_it: float, against: float) -> float:
+    return (for_it + 1) / (for_it + against + 2)
+
+
+# What was adopted, with the record that keeps it.
+Memories = Sequence[tuple[Adopted, TrainingMemory]]
+# The reports of each item, by record: an episode that says something twice is one.
+_ByItem = dict[str, dict[str, Report]]
+
+
+def gather_rules(
+    kind: RuleKind, task_id: str | None, episodes: Iterable[Episode], memories: Memories
+) -> list[Support]:
+    """What speaks for each rule of a kind: of the episodes of a task, and of what was adopted about it
+    (`task_id` None: about no task in particular). Those that say nearly the same are one.
+    """
+    by_item: _ByItem = defaultdict(dict)
+    for episode in episodes:
+        for item, text in find_reported_rules(episode, kind).items():
+            by_item[item][episode.id] = Report(episode, text)
+    for record, memory in memories:
+        for place, (about, text) in enumerate(memory.list_rules(task_id or "")):
+            if about == kind and (item := rule_key(text, kind)):
+                by_item[item][record.id] = Report(record, cut_rule(text), place)
+    newest = {item: max(reports.values(), key=_order) for item, reports in by_item.items()}
+    last_first = sorted(newest, key=lambda item: _order(newest[item]), reverse=True)
+    texts = {item: newest[item].words for item in last_first[:_COMPARED_MAX]}
+    for item, same in find_near_duplicates(texts):
+        by_item[item] = by_item.pop(same) | by_item[item]
+    return [Support(item, reports.values()) for item, reports in by_item.items()]
+
+
+class Weighed(NamedTuple):
+    """A rule with what speaks for it. `backers` are the authors of the episodes that do; somebody vouches
+    for so many of these. `strength` is how well, and how lately, it was borne out.
+    """
+
+    rule: Rule
+    support: Support
     strength: float
     backers: frozenset[str]
     vouched: int
 
     @property
     def order(self) -> tuple[int, float, int, bool, int, str]:
-        return STATE_ORDER[self.state], -self.strength, *self.newest_first
+        return STATE_ORDER[self.rule.state], -self.strength, *self.newest_first
+
+    @property
+    def newest_first(self) -> tuple[int, bool, int, str]:
+        """By when a record reported it last; where none did, a claim."""
+        support = self.support
+        place = max((claim.place for claim in support.claims), default=0)
+        return -support.last_us, self.rule.task_id is None, -place, support.item
 
     @property
     def is_new(self) -> bool:
         """Whether too few episodes spoke to tell whether it holds. Where enough did, and it is
         still a candidate, it does not make much of a difference.
         """
-        return self.state == "candidate" and self.helpful + self.harmful < _SPOKE_ENOUGH
-
-    @property
-    def newest_first(self) -> tuple[int, bool, int, str]:
-        """By when a record reported it last; where none did, a claim."""
-        support = self.support
-        last_us = max((tally.last_us for tally in support.tallies), default=support.last_us)
-        place = max((claim.best for claim in support.claims), default=0)
-        return -last_us, self.task_id is None, -place, support.item
+        rule = self.rule
+        return rule.state == "candidate" and rule.helpful + rule.harmful < _SPOKE_ENOUGH
 
 
-def weigh(
+def weigh_rules(
     kind: RuleKind,
     task_id: str | None,
-    supports: Iterable[Evidence],
+    supports: Iterable[Support],
     thresholds: Thresholds,
-    retired_on: Mapping[str, int],
     today: int,
+    last_us: int = 0,
 ) -> list[Weighed]:
-    """Every lesson of a task that at least one episode speaks for, or that was adopted: that counts
-    as one more, and as enough where somebody vouches for it. `retired_on`: the day on which
-    consolidation retired an item; evidence of a later day brings it back.
+    """Every rule of a task that at least one episode speaks for, or that was adopted: that counts as one
+    more, and as enough where somebody vouches for it. `last_us` is when the task was done last: what no
+    episode showed for long before that is retired.
     """
-    speaks, denies, usual = thresholds.good, thresholds.bad, thresholds.good_share
+    speaks, denies, usual = thresholds.is_good, thresholds.is_bad, thresholds.good_share
     if kind != "works":
         speaks, denies, usual = denies, speaks, thresholds.bad_share
     weighed = []
     for support in supports:
-        levels, fair = support.levels, support.fair_levels
-        helpful, harmful = speaks(levels), denies(levels)
+        helpful, fair_for, vouched = support.count(speaks)
+        harmful, fair_against, vouched_against = support.count(denies)
         claimed = bool(support.claims)
         if not helpful and not claimed:
             continue
-        fair_for, fair_against = speaks(fair), denies(fair)
-        vouched = _count_vouchers(support, speaks)
         if vouched >= limits.PROOFS_MIN:
             # what nobody vouches for does not outweigh what somebody does
-            vouched_against = _count_vouchers(support, denies)
             fair_against = min(fair_against, max(vouched_against, vouched - 1))
         # one more that speaks for it, here as there: or its own word would be beyond chance
-        episodes = thresholds.episodes
-        share = (usual * episodes + 1) / (episodes + 1) if claimed else usual
+        share = (usual * thresholds.episodes + claimed) / max(1, thresholds.episodes + claimed)
         state = rule_state(fair_for + claimed, fair_against, share)
         if state == "active" and thresholds.sources > 1 and support.only_source:
             state = "candidate"  # others were at the task, too, and nobody else says so
-        if (
-            state == "candidate"
-            and harmful <= helpful + claimed
-            and any(claim.vouched for claim in support.claims)
-        ):
+        believed = any(claim.is_vouched for claim in support.claims)
+        if state == "candidate" and harmful <= helpful + claimed and believed:
             state = "active"
-        if retired_on.get(support.item, -1) >= support.last_us // limits.DAY_US:
+        if support.episodes and last_us - support.last_us > limits.RULE_UNUSED_DAYS * limits.DAY_US:
             state = "retired"
-        borne_out = (fair_for + 1) / (fair_for + fair_against + 2)
-        backers = frozenset(tally.author for tally in support.tallies if speaks(tally.levels))
-        strength = borne_out * support.weight(today)
+        fairly = thresholds.sources > 1
         weighed.append(
-            Weighed(kind, task_id, support, helpful, harmful, state, strength, backers, vouched)
+            Weighed(
+                _make_rule(kind, task_id, support, helpful, harmful, state),
+                support,
+                _share(fair_for, fair_against) * support.weigh(today, fairly=fairly),
+                frozenset(
+                    one.record.said_by for one in support.episodes if speaks(find_level(one))
+                ),
+                vouched,
+            )
         )
     return weighed
 
 
-def _count_vouchers(support: Evidence, speaks: Callable[[Sequence[int]], int]) -> int:
-    """Of the episodes that speak so, the least number that somebody vouches for."""
-    return sum(
-        max(0, tally.vouched - (tally.times - speaks(tally.levels))) for tally in support.tallies
+def _make_rule(
+    kind: RuleKind,
+    task_id: str | None,
+    support: Support,
+    helpful: int,
+    harmful: int,
+    state: RuleState,
+) -> Rule:
+    tasks = {one.record.task_id for one in support.episodes if isinstance(one.record, Episode)}
+    return Rule(
+        id=make_episode_rule_id(kind, support.item),
+        kind=kind,
+        text=support.words,
+        task_id=task_id,
+        state=state,
+        episodes=len(support.episodes),
+        tasks=tuple(sorted(tasks | ({task_id} if task_id else set()))),
+        helpful=helpful,
+        harmful=harmful,
+        evidence=support.evidence,
+        adopted=len({claim.record.said_by for claim in support.claims}),
+        trust=least(one.record.metadata.validation.status for one in support.reports),
+        **support.describe(),
     )
 
 
@@ -242,55 +436,21 @@ def rule_state(helpful: int, harmful: int, usual_share: float) -> RuleState:
     return "retired" if retired else "candidate"
 
 
-def holds_for_project(supports: Sequence[Weighed]) -> bool:
-    """Whether a lesson learned in several tasks may be shown in others: active in enough of them,
-    from enough distinct sources, and somebody vouched for an episode that shows it. Reports that
-    nobody checked never get that far.
+def join_tasks(rules: Sequence[Weighed]) -> Rule | None:
+    """What several tasks say of one rule, as a rule of the whole project: where it is active in enough of
+    them, from enough distinct sources, and somebody vouched for an episode that shows it. Reports that
+    nobody checked never get that far: None.
     """
-    active = [weighed for weighed in supports if weighed.state == "active"]
+    active = [weighed for weighed in rules if weighed.rule.state == "active"]
     authors = {author for weighed in active for author in weighed.backers}
-    return (
-        len({weighed.task_id for weighed in active}) >= limits.PROOFS_MIN
-        and len(authors) >= limits.PROOFS_MIN
-        and sum(weighed.vouched for weighed in active) > 0
-    )
-
-
-def make_project_rule(supports: Sequence[Weighed], text: str) -> Rule:
-    """One rule from what several tasks say. Only for lessons that hold for the project."""
-    active = [weighed for weighed in supports if weighed.state == "active"]
-    whole = Evidence(active[0].support.item)
-    for weighed in active:
-        whole.add(*weighed.support.tallies)
-    helpful = sum(weighed.helpful for weighed in active)
-    harmful = sum(weighed.harmful for weighed in active)
-    joined = replace(active[0], support=whole, task_id=None, helpful=helpful, harmful=harmful)
-    return make_rule(joined, text)
-
-
-def make_rule(weighed: Weighed, text: str) -> Rule:
-    """The rule in these words."""
-    support = weighed.support
-    all_vouched = support.vouched >= support.records > 0 and not support.claims
-    return Rule(
-        id=support.item,
-        kind=weighed.kind,
-        text=text,
-        task_id=weighed.task_id,
-        state=weighed.state,
-        episodes=support.records,
-        sources=tuple(sorted(support.authors)),
-        tasks=tuple(sorted(support.keys)),
-        helpful=weighed.helpful,
-        harmful=weighed.harmful,
-        vouched=support.vouched,
-        mean_score=support.mean if support.records else None,
-        first_seen=make_date(support.first_day),
-        last_seen=from_us(support.last_us),
-        evidence=tuple(support.newest_ids),
-        adopted=support.claimants,
-        trust="verified" if all_vouched else "hypothesis",
-    )
+    proven = min(len(active), len(authors)) >= limits.PROOFS_MIN
+    if not proven or not sum(weighed.vouched for weighed in active):
+        return None
+    reports = [report for weighed in active for report in weighed.support.episodes]
+    whole = Support(active[0].support.item, reports)
+    helpful = sum(weighed.rule.helpful for weighed in active)
+    harmful = sum(weighed.rule.harmful for weighed in active)
+    return _make_rule(active[0].rule.kind, None, whole, helpful, harmful, "active")
 
 
 def make_written_rule(decision: Decision, *, tainted: bool, trust: Status) -> Rule:
@@ -317,39 +477,6 @@ def make_written_rule(decision: Decision, *, tainted: bool, trust: Status) -> Ru
         evidence=tuple(decision.evidence[-EVIDENCE_SHOWN_MAX:]),
         trust=trust,
     )
-
-
-def word_rule(episode: Episode, kind: str, items: Iterable[str]) -> str | None:
-    """How the episode words one of these lessons; None where it has none of them."""
-    wanted = set(items)
-    for text in episode.successes if kind == "works" else episode.mistakes:
-        if rule_key(text, kind) in wanted:
-            return " ".join(text.split())[: limits.LESSON_CHARS_MAX]
-    return None
-
-
-def merge_items(decisions: Iterable[Decision]) -> dict[str, str]:
-    """For every item that was merged, the one that stands for its group: the smallest, so that the
-    order in which merges were decided, here or in another memory, makes no difference.
-    """
-    parent: dict[str, str] = {}
-
-    def find_root(item: str) -> str:
-        """The item that stands for the group."""
-        while parent.setdefault(item, item) != item:
-            item = parent[item]
-        return item
-
-    for decision in decisions:
-        if decision.action == "merge":
-            one, other = sorted((find_root(decision.target), find_root(decision.replacement)))
-            parent[other] = one
-    return {item: find_root(item) for item in list(parent)}
-
-
-def make_date(day: int) -> date:
-    """The date of a day since 1970."""
-    return date(1970, 1, 1) + timedelta(days=day)
 
 
 @dataclass(frozen=True)
@@ -384,51 +511,70 @@ class Card(Tabular):
         return f"{f'{self.seen_count} + ' if self.seen_count else ''}{self.adopted_count} (adopted)"
 
 
-def make_card(support: Evidence, words: MistakeCard) -> Card:
-    """The card in these words."""
-    return Card(
-        id=support.item,
-        mistake_type=words.mistake_type,
-        task_id=next(iter(support.keys)),
-        worker_id=words.worker_id,
-        bad_decision=words.bad_decision,
-        correct_decision=words.correct_decision,
-        evidence=words.evidence,
-        lesson=words.lesson,
-        seen_count=support.records,
-        sources=tuple(sorted(support.authors)),
-        mean_score=support.mean if support.records else None,
-        first_seen=make_date(support.first_day),
-        last_seen=from_us(support.last_us),
-        records=tuple(support.newest_ids),
-        vouched=support.vouched,
-        adopted_count=support.seen_before,
-    )
+def gather_cards(
+    task_id: str | None, episodes: Iterable[Episode], memories: Memories
+) -> list[Support]:
+    """What speaks for each mistake card of a task (None: of any). What an episode of another task
+    reported counts where somebody vouches for it, or several sources say so.
+    """
+    own: _ByItem = defaultdict(dict)
+    foreign: _ByItem = defaultdict(dict)
+    for episode in episodes:
+        cards = () if repeats_recalled(episode) else episode.mistake_cards
+        for card in reversed(cards[: limits.LESSONS_PER_RECORD_MAX]):
+            about = card.task_id or episode.task_id
+            if task_id in (None, about):
+                reports = (own if about == episode.task_id else foreign)[card_key(card, about)]
+                words = card.copy_with(task_id=about)
+                reports.setdefault(episode.id, Report(episode, words))
+    for item, reports in foreign.items():
+        support = Support(item, reports.values())
+        if support.vouched or len(support.authors) >= limits.PROOFS_MIN:
+            own[item] |= reports
+    for record, memory in memories:
+        for card in memory.list_cards():
+            if task_id in (None, card.task_id):
+                seen = min(card.seen_count, ADOPTED_SEEN_MAX)
+                own[card_key(card, card.task_id or "")][record.id] = Report(record, card, seen)
+    return [Support(item, reports.values()) for item, reports in own.items()]
 
 
-def word_card(episode: Episode, item: str) -> MistakeCard | None:
-    """How the episode words a card, the last time; None where it has no such card."""
-    cards = (card for card in reversed(episode.mistake_cards))
-    return next((card for card in cards if card_key(card, episode.task_id) == item), None)
-
-
-def rank_cards(cards: Iterable[Evidence], today: int) -> list[Evidence]:
+def rank_cards(supports: Sequence[Support], today: int) -> list[Support]:
     """By how often they were seen of late, the types taking turns: however often one type comes up,
     the best card of every other type stands before its second. Of several sources none counts for
     more than a careful colleague, and they take turns as well. Cards that were only adopted come
     last, whatever they say of themselves.
     """
-    cards = list(cards)
-    several = len({author for card in cards for author in card.authors}) > 1
-    best_first = sorted(cards, key=lambda card: _order_card(card, today, fairly=several))
-    ranked: list[Evidence] = []
+    several = len({author for support in supports for author in support.authors}) > 1
+
+    def order(support: Support) -> tuple[float, int, int, str]:
+        """The best first."""
+        weight = support.weigh(today, fairly=several)
+        return -weight, -support.last_us, -support.seen_before, support.item
+
+    best_first = sorted(supports, key=order)
+    ranked: list[Support] = []
     for claimed in (False, True):
-        group = (card for card in best_first if card.only_claimed is claimed)
-        by_type = by_turns(group, lambda card: card.item.partition(BETWEEN_NAMES)[0])
-        ranked += by_turns(by_type, lambda card: card.only_source)
+        group = [support for support in best_first if support.only_claimed is claimed]
+        by_type = by_turns(group, lambda support: support.words.mistake_type)
+        ranked += by_turns(by_type, lambda support: support.only_source)
     return ranked
 
 
-def _order_card(card: Evidence, today: int, *, fairly: bool) -> tuple[float, int, int, str]:
-    weight = card.fair_weight(today) if fairly else card.weight(today)
-    return -weight, -card.last_us, -card.seen_before, card.item
+def make_card(support: Support) -> Card:
+    """The card in the words that go before others."""
+    words = support.words
+    return Card(
+        id=support.item,
+        mistake_type=words.mistake_type,
+        task_id=words.task_id or "",
+        worker_id=words.worker_id,
+        bad_decision=words.bad_decision,
+        correct_decision=words.correct_decision,
+        evidence=words.evidence,
+        lesson=words.lesson,
+        seen_count=len(support.episodes),
+        records=support.evidence,
+        adopted_count=support.seen_before,
+        **support.describe(),
+    )

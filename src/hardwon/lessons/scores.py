@@ -12,10 +12,10 @@ from datetime import date, datetime
 from statistics import fmean
 from typing import Any, Final, Literal, NamedTuple
 
+from hardwon import limits
 from hardwon.lessons.chance import quantile
 from hardwon.lessons.counts import MILLIONTHS
 from hardwon.lessons.evidence import Evidence
-from hardwon.lessons.rules import make_date
 from hardwon.records.fields import Tabular, from_us
 
 # Tasks (or errors) that one consolidation, or a question about all of them, goes through: the ones
@@ -79,7 +79,7 @@ def add_up_task(task_id: str, support: Evidence) -> TaskScores:
         support.mean,
         support.best / MILLIONTHS,
         change,
-        make_date(support.first_day),
+        from_us(support.first_day * limits.DAY_US).date(),
         from_us(support.last_us),
     )
 

@@ -9,29 +9,31 @@ from hardwon import limits
 from hardwon.lessons.actions import ACTION_LESSONS_MAX, count_actions, judge_steps
 from hardwon.lessons.counts import (
     Increment,
-    count_claims,
     count_credit,
     count_episode,
     count_experience,
     count_fix,
+    find_reported_rules,
 )
 from hardwon.lessons.keys import (
     attempt_key,
+    episode_key,
     exact_key,
     find_cleaned_keys,
     find_decision_keys,
     find_experience_keys,
     find_fix_keys,
     key_of_task,
+    make_episode_rule_id,
     session_key,
 )
 from hardwon.lessons.teaching import lesson_key, make_fact_id
-from hardwon.records.kinds import Experience, Fact, Record, Trajectory
+from hardwon.records.kinds import Episode, Experience, Fact, Record, Trajectory
 from hardwon.text.sentences import fact_key
 
 # What one record teaches in all: of a trajectory, three lessons of each pair, those about actions, and
 # those about what was recalled.
-LESSONS_AT_ONCE_MAX: Final = 4 * limits.LESSONS_PER_RECORD_MAX + ACTION_LESSONS_MAX
+LESSONS_AT_ONCE_MAX: Final = limits.LESSONS_PER_RECORD_MAX + ACTION_LESSONS_MAX
 
 
 def list_tallies(record: Record) -> tuple[Increment, ...]:
@@ -56,7 +58,6 @@ _TEACHERS: Final[Mapping[str, Callable[..., tuple[Increment, ...]]]] = {
     "cleaned": lambda cleaned: tuple(map(Increment._make, cleaned.lessons)),
     "episode": count_episode,
     "trajectory": count_trajectory,
-    "adopted": count_claims,
 }
 
 
@@ -97,8 +98,19 @@ def _list_experience_keys(experience: Experience) -> Iterator[str]:
     yield lesson_key(make_fact_id(experience.content))
 
 
+def _list_episode_keys(episode: Episode) -> Iterator[str]:
+    """The tasks that it tells of, its own and those of its cards, and the rules that it reports."""
+    cards = episode.mistake_cards[: limits.LESSONS_PER_RECORD_MAX]
+    for task in {episode.task_id, *(card.task_id or episode.task_id for card in cards)}:
+        yield episode_key(task)
+    for kind in ("works", "avoid"):
+        for item in find_reported_rules(episode, kind):
+            yield lesson_key(make_episode_rule_id(kind, item))
+
+
 _OWN_KEYS: Final[Mapping[str, Callable[..., Iterable[str]]]] = {
     "fix": find_fix_keys,
+    "episode": _list_episode_keys,
     "fact": _list_fact_keys,
     "trajectory": _list_trajectory_keys,
     "decision": find_decision_keys,

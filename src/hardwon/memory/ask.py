@@ -357,16 +357,17 @@ class Learned(Group):
         return self._project.knowledge.cards(task_id, limit)
 
     def consolidate(self, *, llm: bool = False) -> Consolidation:
-        """Puts knowledge in order: near-duplicate rules become one, contradictions are linked, what
-        proved itself in several tasks holds for the project, what nobody has seen for long retires.
-        `llm=True` also asks the LLM (the one the memory was opened with, else the one the
-        environment names) for rules; they are candidates. Every decision can be undone.
+        """`llm=True` asks the LLM (the one the memory was opened with, else the one the environment names)
+        for rules, from the last episodes; they are candidates, and can be undone. All else that episodes
+        teach is put in order whenever it is asked for: rules that say nearly the same are one, what holds
+        in several tasks holds for the project, what no episode shows any more is retired.
         """
         allowed = "true or false; the model itself is given to Memory(llm=…)"
         check_that(isinstance(llm, bool), "llm", llm, allowed)
-        model, note = None, NO_LLM
         try:
             model = self._project.llm if llm else None
         except LlmError as error:
-            note = f"the LLM was of no use, the rest was done without it: {error}"
-        return consolidate.consolidate(self._project, model, [note] if llm and not model else [])
+            return results.Consolidation([], [f"the LLM was of no use: {error}"])
+        if model is None:
+            return results.Consolidation([], [NO_LLM] if llm else [])
+        return consolidate.consolidate(self._project, model)

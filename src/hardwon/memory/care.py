@@ -13,11 +13,14 @@ from uuid import UUID
 
 from hardwon import limits
 from hardwon.errors import DamagedError, FileOnlyError, FullError, InvalidInputError, PlaceError
+from hardwon.lessons.issues import signature_keys
+from hardwon.lessons.order import find_opposite
 from hardwon.memory.later import cleanup, embedders, embedding, figures, results, transfer
 from hardwon.memory.places import find_place, note
 from hardwon.memory.project import Group, batches
 from hardwon.memory.record import keep_all, record_many
 from hardwon.memory.standing import derive_again
+from hardwon.memory.tallies import keep_kind
 from hardwon.outside import files
 from hardwon.outside.locations import COPIES, check_path
 from hardwon.records.fields import (
@@ -40,6 +43,8 @@ from hardwon.records.kinds import (
     AnyRecord,
     Decision,
     Event,
+    Experience,
+    Fix,
     Kind,
     R,
     Status,
@@ -48,7 +53,8 @@ from hardwon.search.terms import FilterKeywords, Filters
 from hardwon.store.query import read_current, read_original, readable
 from hardwon.store.sqlite.file import restore as restore_file
 from hardwon.store.sqlite.presence import refuse_foreign_log
-from hardwon.store.types import Cursor, Finding, Progress, Row
+from hardwon.store.types import Cursor, Finding, Found, Progress, Row
+from hardwon.text.terms import query_terms
 from hardwon.trust.lifecycle import find_successor
 
 if TYPE_CHECKING:
@@ -289,12 +295,26 @@ class Care(Group):
         it.
         """
         store, name, wanted = self._project.store, self._project.name, parse_id(record_id)
-        others: dict[str, None] = {}
-        for decision in map(read_current, store.decisions(name, ["contradiction"])):
-            if isinstance(decision, Decision) and wanted in decision.evidence:
-                others |= dict.fromkeys(other for other in decision.evidence if other != wanted)
         successor = find_successor(store.list_events(name, wanted))
-        return results.Links(successor, tuple(store.superseded_by(name, wanted)), tuple(others))
+        others = self._find_alike(wanted)
+        record = next((one for one in others if one.id == wanted), None)
+        opposite = tuple(one.id for one in find_opposite(record, others)) if record else ()
+        return results.Links(successor, tuple(store.superseded_by(name, wanted)), opposite)
+
+    def _find_alike(self, record_id: str) -> list[AnyRecord]:
+        """A record, and those that may report the same situation; nothing where there is no such record."""
+        store, name = self._project.store, self._project.name
+        stored = store.get(name, record_id)
+        record = read_current(stored) if stored else None
+        hits: Iterable[Found] = ()
+        if isinstance(record, Fix):
+            keys = signature_keys(record.issue)
+            hits = store.by_key(name, keys, Filters(kind="fix"), limits.PAGE_RECORDS)
+        elif isinstance(record, Experience):
+            terms, kind = query_terms(record.content), Filters(kind="experience")
+            found = store.search(name, terms, kind, limits.PAGE_RECORDS, whole=True)
+            hits = (hit for hit, _ in found)
+        return [record, *readable(hits)] if record else []
 
     def page(
         self,
@@ -380,7 +400,8 @@ class Care(Group):
         """
         check_all(lambda: check_choice("action", action, ACTIONS), task_id=task_id, limit=limit)
         actions = ACTIONS if action is None else (action,)
-        return self._project.knowledge.decisions(actions, task_id)[:limit]
+        stored = self._project.store.decisions(self._project.name, actions, task_id)
+        return keep_kind(Decision, stored)[:limit]
 
     def adopted(self, origin: str, limit: int = 100) -> list[Adopted]:
         """What was adopted from one sort of store (`origin`), without records, and still counts;

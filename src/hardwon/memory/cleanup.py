@@ -11,7 +11,8 @@ from functools import cache, partial
 
 from hardwon import limits
 from hardwon.errors import DamagedError
-from hardwon.lessons.counts import SUCCEEDED, level_of_fix
+from hardwon.lessons.counts import level_of_fix
+from hardwon.lessons.fix_odds import NOTHING
 from hardwon.lessons.issues import (
     document_signature,
     generate_issue_signature,
@@ -158,11 +159,7 @@ def _values(project: Project) -> Callable[[Stored, Fix], bool]:
     store, name = project.store, project.name
     newest = cache(partial(store.newest_fixes, name))
 
-    @cache
-    def is_proven(issue_type: str, strategy: str) -> bool:
-        """Whether it succeeded often enough."""
-        tallies = store.tallies_of_items(name, "strategy.type", issue_type, [strategy])
-        return sum(tally.levels[SUCCEEDED] for tally in tallies) >= limits.PROOFS_MIN
+    known = project.knowledge
 
     def has_value(stored: Stored, fix: Fix) -> bool:
         """Whether it is kept."""
@@ -172,7 +169,10 @@ def _values(project: Project) -> Callable[[Stored, Fix], bool]:
             return True
         strategy = strategy_key(fix)
         speaks = bool(strategy) and newest(exact_key("strategy", strategy))[0] == fix.id
-        return speaks and is_proven(fix.issue.issue_type, strategy)
+        if not speaks:
+            return False
+        tried = known.read_counts("strategy.type", fix.issue.issue_type)
+        return tried.get(strategy, NOTHING).verified >= limits.PROOFS_MIN
 
     return has_value
 

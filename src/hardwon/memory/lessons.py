@@ -214,6 +214,8 @@ class LessonFinder:
         for row in rows:
             known = *self._read_lessons(row.teaching), *self._read_task_lessons(row.teaching)
             lessons |= {one.id: one for one in known if one.id.startswith(beginning)}
+        ids = (key.partition(":")[2] for key in keys)
+        lessons |= {one.id: one for one in self._project.knowledge.find_rules(ids)}
         if not lessons:
             lessons = self._read_facts(keys, beginning)
         if len(lessons) != 1:

@@ -164,12 +164,10 @@ class Project:
         clock: Clock | None,
         embedder: Embedder | None,
         llm: Llm | None,
-        consolidate_every: int,
         busy_timeout_ms: int | None,
     ) -> None:
         """`folder` is the one that we are in, if that counts; the rest as in `Memory`."""
         self.place, self.name, self.embedder = where, project_name(name), embedder
-        self.consolidate_every = consolidate_every
         self._llm = llm
         self._seen_us = 0  # what a clock that was given showed last
         # What the memory's clock says.
@@ -685,7 +683,6 @@ class Opened(Group):
         embedder: Embedder | None = None,
         llm: Llm | None = None,
         clock: Clock | None = None,
-        consolidate_every: int = limits.CONSOLIDATE_EVERY_EPISODES,
         checkout: bool = True,
         busy_timeout_ms: int | None = None,
     ) -> None:
@@ -693,13 +690,12 @@ class Opened(Group):
         folder upward, else the user's own. `project`: None for the checkout's name where the memory
         was looked for, `default` where it was named. `embedder` adds meaning to text search
         (`hardwon.outside.embedders` has some). `llm` writes rules when `consolidate(llm=True)` asks
-        for them. `clock` tells the time, with a zone. `consolidate_every`: after so many episodes
-        the memory is consolidated by itself, without the LLM; 0 means never. `checkout`: whether
+        for them. `clock` tells the time, with a zone. `checkout`: whether
         the git checkout that we are in counts at all (its commit, its files); not where others
         record from elsewhere, as through a server. `busy_timeout_ms`: how long to wait for other
         writers, where that is to be shorter than usual.
         """
-        most, wait = limits.JSON_INT_ABS_MAX, busy_timeout_ms
+        wait = busy_timeout_ms
         asks = llm is None or callable(getattr(llm, "complete", None))
         has_both = hasattr(embedder, "name") and hasattr(embedder, "embed")
         embeds = embedder is None or (has_both and not isinstance(embedder, type))
@@ -707,7 +703,6 @@ class Opened(Group):
         embed = "an object with name, dimension and embed(texts)"
         check_all(
             lambda: check_that(asks, "llm", llm, complete),
-            lambda: check_whole_number("consolidate_every", consolidate_every, 0, most),
             lambda: check_whole_number("busy_timeout_ms", wait or 0, 0, limits.BUSY_TIMEOUT_MS),
             lambda: check_that(embeds, "embedder", embedder, embed),
             lambda: check_flag("checkout", checkout),
@@ -715,9 +710,7 @@ class Opened(Group):
         folder = current_folder()
         where = find_place(location, folder)
         name, counts = where.project if project is None else project, folder if checkout else None
-        self._project = Project(
-            where, name, counts, clock, embedder, llm, consolidate_every, busy_timeout_ms
-        )
+        self._project = Project(where, name, counts, clock, embedder, llm, busy_timeout_ms)
         self.project = self._project.name
         self._tokens: Tokens | None = None
 

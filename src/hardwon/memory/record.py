@@ -15,9 +15,8 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Self, TypedDict, Unpack
 
 from hardwon import limits
-from hardwon.errors import HardwonError, InvalidInputError, ask_foreign, log_warning
+from hardwon.errors import InvalidInputError, ask_foreign
 from hardwon.lessons.actions import judge_steps
-from hardwon.memory.later import consolidate
 from hardwon.memory.project import Change, Group, Project, made_elsewhere
 from hardwon.memory.standing import refresh_status
 from hardwon.memory.tallies import keep_kind
@@ -385,13 +384,7 @@ def keep_all(project: Project, records: Sequence[R], *, returned: bool = True) -
     # Where nothing but new rows comes of it, others may append at the same time. Records that prove
     # themselves by these are more. What is no record is refused later.
     more = any(getattr(record, "recalled", None) for record in records)
-    kept = project.carry_out(work, exclusive=more or len(records) > size)
-    if project.consolidate_every and any(type(record) is Episode for record in records):
-        try:  # they are safely kept: what goes wrong here must not look as if they were not
-            consolidate.consolidate_when_due(project)
-        except HardwonError as error:
-            log_warning("the episodes are kept, but consolidation failed: %s", error)
-    return kept
+    return project.carry_out(work, exclusive=more or len(records) > size)
 
 
 def record_many(project: Project, kind: Kind, many: Iterable[Mapping[str, Any]]) -> list[AnyRecord]:

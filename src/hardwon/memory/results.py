@@ -288,21 +288,12 @@ class SimilarIssues:
 
 @dataclass(frozen=True)
 class Consolidation:
-    """What a consolidation decided, each a record that can be read, and undone, by its id. `notes`
-    says what else happened: that an LLM was asked, or why it was of no use.
+    """The rules that a language model wrote down, each a record that can be read, and undone, by its id.
+    `notes` says what else happened: that it was asked, or why it was of no use.
     """
 
-    merged: list[Decision]
-    contradictions: list[Decision]
-    promoted: list[Decision]
-    retired: list[Decision]
     written: list[Decision]
     notes: list[str]
-
-    @property
-    def decisions(self) -> list[Decision]:
-        """All of them."""
-        return [*self.merged, *self.contradictions, *self.promoted, *self.retired, *self.written]
 
 
 @dataclass(frozen=True)

@@ -14,12 +14,11 @@ from hardwon.search.terms import Filters
 from hardwon.store.query import readable
 from hardwon.store.types import Daily, Found, Stored
 
-# Rules of one task that are compared with one another for near-duplicates, or earlier fixes with an
-# issue, the newest: the time grows with them, of rules with their square.
+# Earlier fixes that are compared with an issue, the newest: the time grows with them.
 COMPARED_MAX: Final = 200
 
-# Rules, cards, strategies, areas or records of one sort that are weighed for one answer or one
-# consolidation: the ones seen most often, or the newest.
+# Cards, strategies, areas or records of one sort that are weighed for one answer: the ones seen most
+# often, or the newest.
 CONSIDERED_MAX: Final = 500
 
 # Rules, tasks, strategies, facts, adopted stores, sessions … of one sort that are looked into one by
@@ -51,7 +50,7 @@ class TallyReading:
     """The counts and the records of one project. Made anew for every question."""
 
     def __init__(self, project: Project) -> None:
-        self._store, self.project = project.store, project.name
+        self._opened, self._store, self.project = project, project.store, project.name
         self.today = project.today
         self._kept: dict[tuple[Any, ...], Any] = {}
         self._stored: dict[str, Stored | None] = {}

@@ -224,8 +224,7 @@ def _find_again(session: Session, places: Iterable[TallyKey], until_found: bool)
     groups: dict[tuple[str, str, int, str, str | None], set[TallyKey]] = {}
     for place in places:
         project, scope, key, _, day, author = place
-        # these are taught by episodes whose task is the key
-        task = key if scope in ("score", "works", "avoid", "card") else None
+        task = key if scope == "score" else None  # taught by episodes whose task is the key
         group = project, counts.KIND_OF_SCOPE[scope], day, author, task
         groups.setdefault(group, set()).add(place)
     for (project, kind, day, author, task), wanted in groups.items():

@@ -9,20 +9,20 @@ from typing import Any, Final
 
 from hardwon import limits
 from hardwon.lessons.actions import EVERYTHING, LEFT, Level
-from hardwon.lessons.counts import ACTION_SCOPES, LEVELS, SCORED_SCOPES, SUCCEEDED, Tally
+from hardwon.lessons.counts import ACTION_SCOPES, LEVELS, SUCCEEDED, Tally
 from hardwon.lessons.fix_odds import Attempts
 from hardwon.lessons.odds import Counts as ActionCounts
 from hardwon.lessons.sources import HALF_LIVES_MAX, Votes, fair_parts
 from hardwon.records.kinds import OWN_HISTORY
-from hardwon.store.query import ORDINARY, TRUSTED_AUTHORS, Query
-from hardwon.store.types import Active, Bound, Daily, DayTotal, Total, rounded_up
+from hardwon.store.query import IN_EFFECT, ORDINARY, TRUSTED_AUTHORS, Query
+from hardwon.store.types import Active, Bound, Daily, DayTotal, Stored, Total, rounded_up
 
 LEVEL_NAMES: Final = [f"level{level}" for level in range(LEVELS)]
 
 
 def _list_levels(scope: str) -> list[str]:
     """Those that anything in a scope is ever counted at: the others need not be read."""
-    if scope in SCORED_SCOPES:
+    if scope == "score":
         return LEVEL_NAMES
     return LEVEL_NAMES[: (LEFT if scope in ACTION_SCOPES else SUCCEEDED) + 1]
 
@@ -209,13 +209,6 @@ class TallyReader(Query):
             return rows
         return self._tallies(project, scope, key, _first_items(_write_times(scope)), items_max)
 
-    def tallies_of_items(
-        self, project: str, scope: str, key: str, items: Sequence[str]
-    ) -> list[Tally]:
-        """The tallies of these items under a key."""
-        within = self.dialect.within("item", "?4")
-        return self._tallies(project, scope, key, within, self.dialect.list_values(items))
-
     def _tallies(
         self, project: str, scope: str, key: str, chosen: str, value: Any, end: str = ""
     ) -> list[Tally]:
@@ -226,15 +219,14 @@ class TallyReader(Query):
         )
         return [_read_tally(row) for row in rows]
 
-    def vouched_items(self, project: str) -> set[tuple[str, str]]:
-        """Scope and item of every lesson of `works` or `avoid` that a verified or published record
-        teaches.
-        """
-        sql = (
-            f"SELECT DISTINCT scope, item FROM tally{self.dialect.hint('tally_vouched')} WHERE "
-            f"project_id = ?1 AND scope IN ('works', 'avoid') AND vouched > 0 AND {TRUSTED_AUTHORS}"
+    def vouched_episodes(self, project: str, limit: int) -> list[Stored]:
+        """The newest episodes that somebody vouches for, of sources that were not rolled back."""
+        return self._read_rows(
+            f"record r{self.dialect.hint('record_vouched')} WHERE r.project_id = ?1 AND r.kind = "
+            f"'episode' AND r.status IN {IN_EFFECT} AND r.{TRUSTED_AUTHORS} "
+            "ORDER BY r.at_us DESC, r.id DESC LIMIT ?2",
+            (project, limit),
         )
-        return {(str(scope), str(item)) for scope, item in self._select(sql, (project,))}
 
     def list_frequent(self, project: str, scope: str, limit: int) -> list[str]:
         """The keys of a scope that were counted most, in that order."""

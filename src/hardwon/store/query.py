@@ -263,7 +263,7 @@ ORDINARY: Final = "kind NOT IN (" + ", ".join(f"'{kind}'" for kind in kinds.INTE
 # What fix history counts.
 FIXES: Final = "kind IN (" + ", ".join(f"'{kind}'" for kind in FIX_KINDS) + ")"
 
-_IN_EFFECT: Final = "(" + ", ".join(f"'{status}'" for status in VOUCHED_STATUSES) + ")"
+IN_EFFECT: Final = "(" + ", ".join(f"'{status}'" for status in VOUCHED_STATUSES) + ")"
 _EQUAL_COLUMNS: Final = ("kind", "outcome", "tool", "task_id", "model", "issue_type", "status")
 
 
@@ -271,7 +271,7 @@ _EQUAL_COLUMNS: Final = ("kind", "outcome", "tool", "task_id", "model", "issue_t
 ROLLED_BACK: Final = (
     "SELECT substr(k.key, 10) FROM record_key k JOIN record d ON d.seq = k.seq "
     "WHERE k.project_id = ?1 AND k.key >= 'rollback:' AND k.key < 'rollback;' "
-    f"AND d.kind = 'decision' AND d.status IN {_IN_EFFECT}"
+    f"AND d.kind = 'decision' AND d.status IN {IN_EFFECT}"
 )
 
 # Leaves out the sources that were rolled back.
@@ -749,7 +749,7 @@ class Query(Reader):
             having += f" ORDER BY seq DESC LIMIT {_RANKED_BY_KEY_MAX}"
         turn, newest = "0", "r.at_us DESC, r.id DESC"
         if in_turns:
-            vouched, half = f"r.status IN {_IN_EFFECT}", max(1, limit // 2)
+            vouched, half = f"r.status IN {IN_EFFECT}", max(1, limit // 2)
             among = f"PARTITION BY {vouched}, CASE WHEN NOT {vouched} THEN r.author END"
             number = f"row_number() OVER ({among} ORDER BY {newest})"
             turn = f"CASE WHEN {vouched} THEN ({number} - 1) / {half} ELSE {number} END"

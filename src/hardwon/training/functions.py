@@ -47,7 +47,7 @@ DEFAULT_PATH: Final = str(Path("outputs", "agent_memory.json"))
 # These three are the caller's to change.
 MAX_EPISODES_STORED = shape.MAX_EPISODES_STORED
 MAX_RULES_PER_TASK = shape.MAX_RULES_PER_TASK
-CONSOLIDATION_EVERY = limits.CONSOLIDATE_EVERY_EPISODES
+CONSOLIDATION_EVERY = 20
 
 _NAMED_MAX: Final = 5  # places that a warning names
 # what goes wrong where a caller's dict is no training memory

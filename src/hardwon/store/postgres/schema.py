@@ -87,7 +87,7 @@ _VALUES: Final[dict[str, object]] = {
     "MILLIONTHS": counts.MILLIONTHS,
     "level_max": counts.LEVELS - 1,
     "anonymous_scopes": _quote_each(sorted(counts.ANONYMOUS_SCOPES)),
-    "scored_scopes": _quote_each(sorted(counts.SCORED_SCOPES)),
+    "scored_scopes": _quote_each(["score"]),
     "when_of_kind": " ".join(
         f"WHEN '{scope}' THEN u.kind = '{kind}'" for scope, kind in counts.KIND_OF_SCOPE.items()
     ),

@@ -140,7 +140,6 @@ CREATE TABLE tally (
     level15 bigint NOT NULL, level16 bigint NOT NULL, level17 bigint NOT NULL, level18 bigint NOT NULL, level19 bigint NOT NULL,
     PRIMARY KEY (scope, key, item, day, author)
 ) WITH (fillfactor = 80);
-CREATE INDEX tally_vouched ON tally (scope, item) WHERE scope IN ('works', 'avoid') AND vouched > 0;
 
 CREATE TABLE state (name text COLLATE "C" PRIMARY KEY, value bigint NOT NULL);
 CREATE TABLE request (

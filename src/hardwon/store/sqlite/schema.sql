@@ -32,6 +32,7 @@ CREATE INDEX record_by_task ON record (project_id, task_id, at_us, id) WHERE tas
 CREATE INDEX record_by_issue ON record (project_id, model, issue_type, at_us, id) WHERE model IS NOT NULL;
 CREATE INDEX record_decision ON record (project_id, outcome, at_us, id) WHERE kind = 'decision';
 CREATE INDEX record_counted ON record (project_id, kind, outcome, tool, status, author, at_us / 86400000000);
+CREATE INDEX record_vouched ON record (project_id, at_us) WHERE kind = 'episode' AND status IN ('verified', 'published');
 CREATE INDEX record_helped ON record (project_id, status, helped, at_us, id) WHERE helped > 0;
 
 -- The search terms of each record, under the same row number, and its marks (`store/sqlite/connection.py`). The
@@ -115,7 +116,6 @@ CREATE TABLE tally (
     level16 INTEGER NOT NULL, level17 INTEGER NOT NULL, level18 INTEGER NOT NULL, level19 INTEGER NOT NULL,
     PRIMARY KEY (project_id, scope, key, item, day, author)
 ) STRICT, WITHOUT ROWID;
-CREATE INDEX tally_vouched ON tally (project_id, scope, item) WHERE scope IN ('works', 'avoid') AND vouched > 0;
 
 -- What only this file needs to know, such as its format, or when it was last consolidated. Never
 -- merged or exported.

@@ -201,7 +201,7 @@ def view_forgotten(memory: Memory, done: "Forgotten") -> cli.View:
 
 @cli.command(app, "undo")
 def undo(decision_id: str, *, by: cli.By = "user") -> None:
-    """Take back a decision. A merge, a rollback, a cleanup, or a status.
+    """Take back a decision. A rollback, a cleanup, a verdict, or a status.
 
     The id is the one that the command printed which decided it; of a status, that of the event in
     `care audit --json`. A cleanup that compact made final cannot be undone.
@@ -232,7 +232,7 @@ def decisions(
     \b
     Examples:
       hardwon care decisions
-      hardwon care decisions --action merge --task-id easy --limit 50 --json
+      hardwon care decisions --action rollback --limit 50 --json
 
     Options:
       action: Only such decisions.
@@ -268,31 +268,23 @@ def rollback(source: str, *, reason: Reason, by: cli.By = "user") -> None:
 
 @cli.command(care, "consolidate")
 def consolidate(*, llm: bool = False) -> None:
-    """Put knowledge in order. Rules that say nearly the same become one, contradictions are linked,
-    what proved itself in several tasks holds for the project, and what nobody has seen for long
-    retires.
+    """Have a language model write down rules. It is asked with `--llm`: the one that `GROQ_API_KEY`,
+    `API_BASE_URL` and `LLM_MODEL` name.
 
-    It happens by itself after some episodes; this does all of it now ([learning.md](learning.md)).
-    Every decision can be undone by its id. `--llm` asks the model that `GROQ_API_KEY`,
-    `API_BASE_URL` and `LLM_MODEL` name; where there is none, the rest is done all the same.
+    Its rules are candidates, and each can be undone by its id. All else that episodes teach is put in
+    order whenever it is asked for ([learning.md](learning.md)).
 
     \b
     Examples:
-      hardwon care consolidate
       hardwon care consolidate --llm
 
     Options:
-      llm: Also ask the LLM that is set up for rules.
+      llm: Ask the LLM that is set up for rules.
     """
-    kept = "what was decided so far stays; undo takes it back"
-    with cli.read_memory() as memory, cli.progress("consolidating", kept):
+    with cli.read_memory() as memory, cli.progress("asking for rules"):
         done = memory.consolidate(llm=llm)
-    lines = [f"{say_count(len(done.decisions), 'decision')} made"]
-    for name in ("merged", "contradictions", "promoted", "retired", "written"):
-        lines += [
-            f"{one.id}  {name}: {one.text or one.reason or one.target}"
-            for one in getattr(done, name)
-        ]
+    lines = [f"{say_count(len(done.written), 'rule')} written"]
+    lines += [f"{one.id}  {one.text}" for one in done.written]
     cli.show(done, "\n".join([*lines, *done.notes]))
 
 

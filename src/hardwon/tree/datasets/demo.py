@@ -26,7 +26,6 @@ def fill_demo(memory: Memory, seed: int = 0) -> dict[str, int]:
     demo.keep(memory, [memory.remember(**keys) for keys in demo.make("experience")])
     for kind in ("fact", "fix", "episode", "trajectory"):
         demo.keep(memory, list(memory.care.record_many(kind, list(demo.make(kind)))))
-    memory.consolidate()
     return dict(memory.stats().by_kind)
 
 
