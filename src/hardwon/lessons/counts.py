@@ -185,14 +185,14 @@ def count_fix(fix: Fix) -> tuple[Increment, ...]:
 
 def count_episode(episode: Episode) -> tuple[Increment, ...]:
     """Its score; nothing of one that repeats what was recalled."""
-    if repeats_recalled(episode):
+    if is_echo(episode):
         return ()
     level, value = level_of_score(episode.score), round(episode.score * MILLIONTHS)
     score = Increment("score", episode.task_id, "", level, value)
     return Increment("episode", "", "", 0, 0), score
 
 
-def repeats_recalled(episode: Episode) -> bool:
+def is_echo(episode: Episode) -> bool:
     """Whether recalled text comes back in it."""
     cards = (text for card in episode.mistake_cards for text in (card.lesson, card.evidence))
     texts = (episode.trajectory_summary, *episode.successes, *episode.mistakes, *cards)
@@ -203,7 +203,7 @@ def find_reported_rules(episode: Episode, kind: str) -> dict[str, str]:
     """The keys of what an episode reports, as what works or as what to avoid, each with its words."""
     texts = episode.successes if kind == "works" else episode.mistakes
     reported: dict[str, str] = {}
-    for text in () if repeats_recalled(episode) else texts[: limits.LESSONS_PER_RECORD_MAX]:
+    for text in () if is_echo(episode) else texts[: limits.LESSONS_PER_RECORD_MAX]:
         if item := rule_key(text, kind):
             reported.setdefault(item, cut_rule(text))
     return reported

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby
 from operator import attrgetter
-from typing import Final, Literal, NamedTuple
+from typing import Final, Literal
 
 from hardwon import limits
 from hardwon.lessons.chance import UNLIKELY_BELOW, at_least
@@ -38,11 +38,16 @@ _SAME_MATTER_FROM: Final = 0.4
 
 @dataclass(frozen=True)
 class RankedStrategy:
-    """A strategy before its texts are looked up."""
+    """A strategy before its texts are looked up, with the counts of the `scope` that speaks for it (or
+    against it), and the probability that it works. `failed_here`: for this very issue it was tried, and
+    never worked.
+    """
 
     support: Evidence
     share: Attempts
     p_success: float
+    scope: Scope = "type"
+    failed_here: bool = False
 
     @cached_property
     def source(self) -> str | None:
@@ -101,37 +106,21 @@ def concerns(fix: Fix | Cleaned, issue: Issue) -> bool:
     return shared is not None and shared >= _SAME_MATTER_FROM
 
 
-class Choice(NamedTuple):
-    """A strategy, with the counts of the scope that speaks for it (or against it), and the
-    probability that it works for this issue. `failed_here`: for this very issue it was tried, and
-    never worked.
-    """
-
-    scope: Scope
-    ranked: RankedStrategy
-    failed_here: bool
-
-
-class Choices(NamedTuple):
-    """What worked: for this very issue first, then on the same model, then anywhere; in each what
-    somebody vouches for first, then the likeliest. And what is not to be repeated: for this very
-    issue first, then what was tried most.
-    """
-
-    worked: list[Choice]
-    failed: list[Choice]
-
-
 def choose(
     tried: Mapping[Scope, Mapping[str, Evidence]], usual_p: float, today: int, *, alone: bool
-) -> Choices:
-    """`tried` is what was done, by strategy: for this very issue, for its type on its model, for its
+) -> tuple[list[RankedStrategy], list[RankedStrategy]]:
+    """What worked: for this very issue first, then on the same model, then anywhere; in each what somebody
+    vouches for first, then the likeliest. And what is not to be repeated: for this very issue first, then
+    what was tried most.
+
+    `tried` is what was done, by strategy: for this very issue, for its type on its model, for its
     type anywhere. A strategy is not to be repeated if it never worked and was tried twice, or once
     for this very issue; or if it never worked for this very issue, tried twice, and that is neither
     one source's word against others for whom it works elsewhere, nor anybody's against what somebody
     vouches for. What was tried once, elsewhere, without success is neither.
     """
-    choices = Choices([], [])
+    worked: list[RankedStrategy] = []
+    failed: list[RankedStrategy] = []
     for item in dict.fromkeys(item for scope in reversed(_ORDER) for item in tried[scope]):
         scopes = [scope for scope in reversed(_ORDER) if item in tried[scope]]
         counts = {scope: count_evidence(tried[scope][item], today, alone=alone) for scope in scopes}
@@ -152,15 +141,24 @@ def choose(
         p = _estimate_strategy([counts[scope] for scope in scopes], usual_p)
         if believed and (here.is_believed or not here.vouched):
             p = max(p, FIRST_GUESS)
-        ranked = RankedStrategy(tried[scope][item], counts[scope], p)
-        choice = Choice(scope, ranked, failed_here)
+        ranked = RankedStrategy(tried[scope][item], counts[scope], p, scope, failed_here)
         if worked_in and not hopeless:
-            choices.worked.append(choice)
+            worked.append(ranked)
         elif failed_here or counts[scope].attempts >= limits.PROOFS_MIN:
-            choices.failed.append(choice)
-    choices.worked.sort(key=_likeliest_first)
-    choices.failed.sort(key=_most_first)
-    return choices
+            failed.append(ranked)
+
+    def newest_first(one: RankedStrategy) -> tuple[int, str]:
+        """Of those that are as good."""
+        return -one.support.last_us, one.support.item
+
+    worked.sort(
+        key=lambda one: (
+            *(_ORDER.index(one.scope), not one.share.is_believed, -one.p_success),
+            *newest_first(one),
+        )
+    )
+    failed.sort(key=lambda one: (not one.failed_here, -one.share.attempts, *newest_first(one)))
+    return worked, failed
 
 
 def _estimate_strategy(widest_first: Iterable[Attempts], usual_p: float) -> float:
@@ -171,19 +169,6 @@ def _estimate_strategy(widest_first: Iterable[Attempts], usual_p: float) -> floa
         if before is None or counts.attempts < before:
             p, before = counts.shrink(p, "strategy"), counts.attempts
     return p
-
-
-def _likeliest_first(choice: Choice) -> tuple[int, bool, float, int, str]:
-    ranked = choice.ranked
-    newest = -ranked.support.last_us
-    believed = not ranked.share.is_believed
-    return _ORDER.index(choice.scope), believed, -ranked.p_success, newest, ranked.support.item
-
-
-def _most_first(choice: Choice) -> tuple[bool, int, int, str]:
-    ranked = choice.ranked
-    newest = -ranked.support.last_us
-    return not choice.failed_here, -ranked.share.attempts, newest, ranked.support.item
 
 
 def note_performance(

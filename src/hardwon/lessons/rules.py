@@ -18,8 +18,8 @@ from hardwon.lessons.chance import at_least
 from hardwon.lessons.counts import (
     cut_rule,
     find_reported_rules,
+    is_echo,
     level_of_score,
-    repeats_recalled,
 )
 from hardwon.lessons.evidence import EVIDENCE_SHOWN_MAX
 from hardwon.lessons.keys import card_key, make_episode_rule_id, rule_key
@@ -32,6 +32,7 @@ from hardwon.records.kinds import (
     GOOD_SCORE,
     OWN_HISTORY,
     REPR_CHARS_MAX,
+    STATUSES,
     VOUCHED_STATUSES,
     Adopted,
     Decision,
@@ -39,7 +40,6 @@ from hardwon.records.kinds import (
     RuleState,
     Status,
 )
-from hardwon.trust.lifecycle import least
 
 RuleKind = Literal["works", "avoid", "written"]
 STATE_ORDER: Final[Mapping[str, int]] = {"active": 0, "candidate": 1, "retired": 2}
@@ -159,8 +159,9 @@ def _find_quarter(levels: Sequence[int]) -> int:
 
 
 class Report(NamedTuple):
-    """What one record says, a text or a mistake card: an episode, or a training memory that was adopted and claims it without
-    episodes. `place` is where a claim stood in its list, or how often a card was seen there.
+    """What one record says, a text or a mistake card: an episode, or a training memory that was adopted
+    and claims it without episodes. `place` is where a claim stood in its list, or how often a card was
+    seen there.
     """
 
     record: Episode | Adopted
@@ -168,8 +169,12 @@ class Report(NamedTuple):
     place: int = 0
 
     @property
+    def status(self) -> Status:
+        return self.record.metadata.validation.status
+
+    @property
     def is_vouched(self) -> bool:
-        return self.record.metadata.validation.status in VOUCHED_STATUSES
+        return self.status in VOUCHED_STATUSES
 
 
 class Support:
@@ -414,7 +419,7 @@ def _make_rule(
         harmful=harmful,
         evidence=support.evidence,
         adopted=len({claim.record.said_by for claim in support.claims}),
-        trust=least(one.record.metadata.validation.status for one in support.reports),
+        trust=min((one.status for one in support.reports), key=STATUSES.index),
         **support.describe(),
     )
 
@@ -520,7 +525,7 @@ def gather_cards(
     own: _ByItem = defaultdict(dict)
     foreign: _ByItem = defaultdict(dict)
     for episode in episodes:
-        cards = () if repeats_recalled(episode) else episode.mistake_cards
+        cards = () if is_echo(episode) else episode.mistake_cards
         for card in reversed(cards[: limits.LESSONS_PER_RECORD_MAX]):
             about = card.task_id or episode.task_id
             if task_id in (None, about):

@@ -33,7 +33,7 @@ from hardwon.text.sentences import fact_key
 
 # What one record teaches in all: of a trajectory, three lessons of each pair, those about actions, and
 # those about what was recalled.
-LESSONS_AT_ONCE_MAX: Final = limits.LESSONS_PER_RECORD_MAX + ACTION_LESSONS_MAX
+LESSONS_AT_ONCE_MAX: Final = 4 * limits.LESSONS_PER_RECORD_MAX + ACTION_LESSONS_MAX
 
 
 def list_tallies(record: Record) -> tuple[Increment, ...]:

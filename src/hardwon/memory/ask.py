@@ -357,10 +357,10 @@ class Learned(Group):
         return self._project.knowledge.cards(task_id, limit)
 
     def consolidate(self, *, llm: bool = False) -> Consolidation:
-        """`llm=True` asks the LLM (the one the memory was opened with, else the one the environment names)
-        for rules, from the last episodes; they are candidates, and can be undone. All else that episodes
-        teach is put in order whenever it is asked for: rules that say nearly the same are one, what holds
-        in several tasks holds for the project, what no episode shows any more is retired.
+        """Has an LLM write down rules, with `llm=True`: the one the memory was opened with, else the one the
+        environment names. They are candidates, and each can be undone. All else that episodes teach is
+        put in order whenever it is asked for: rules that say nearly the same are one, what holds in
+        several tasks holds for the project, what no episode shows any more is retired.
         """
         allowed = "true or false; the model itself is given to Memory(llm=…)"
         check_that(isinstance(llm, bool), "llm", llm, allowed)

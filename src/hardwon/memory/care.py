@@ -312,8 +312,8 @@ class Care(Group):
             hits = store.by_key(name, keys, Filters(kind="fix"), limits.PAGE_RECORDS)
         elif isinstance(record, Experience):
             terms, kind = query_terms(record.content), Filters(kind="experience")
-            found = store.search(name, terms, kind, limits.PAGE_RECORDS, whole=True)
-            hits = (hit for hit, _ in found)
+            scored = store.search(name, terms, kind, limits.PAGE_RECORDS, whole=True)
+            hits = (hit for hit, _ in scored)
         return [record, *readable(hits)] if record else []
 
     def page(

@@ -4,7 +4,6 @@ models, similar issues. Texts are looked up last, and only for what is shown.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -30,7 +29,6 @@ from hardwon.lessons.fix_odds import (
     hear_items,
 )
 from hardwon.lessons.fixes import (
-    Choices,
     PatternKind,
     RankedStrategy,
     Scope,
@@ -217,16 +215,13 @@ class FixReading(RuleReading):
         items = {
             scope: None if key is None else self._counts[scope, key] for scope, key in named.items()
         }
-        types = Counter[str]() if issue_type is None else Counter({issue_type: 1})
-        for around in filter(None, (items["fix.model"], items["fix.subject"])):
-            for item, counts in around.items():
-                types[item.partition(BETWEEN_NAMES)[0]] += counts.attempts
-        most = sorted(types, key=lambda name: (name != issue_type, -types[name], name))
-        del most[ISSUE_TYPES_TESTED_MAX:]
-        self._read_ahead(("fix.type", name) for name in most)
+        around = (*(items["fix.model"] or ()), *(items["fix.subject"] or ()))
+        named_types = (issue_type, *(item.partition(BETWEEN_NAMES)[0] for item in around))
+        types = [name for name in dict.fromkeys(named_types) if name][:ISSUE_TYPES_TESTED_MAX]
+        self._read_ahead(("fix.type", name) for name in types)
         known = FixCounts(
             everything=self._counts["fix", ""],
-            types={name: self._counts["fix.type", name] for name in most},
+            types={name: self._counts["fix.type", name] for name in types},
             issue_type=issue_type,
             model=items["fix.model"],
             subject=items["fix.subject"],
@@ -294,7 +289,9 @@ class FixReading(RuleReading):
         record = self.read_strategy(ranked)
         return word_strategy(ranked, record) if record else None
 
-    def choices_for(self, issue: Issue, fixer: str | None) -> Choices:
+    def choose_for(
+        self, issue: Issue, fixer: str | None
+    ) -> tuple[list[RankedStrategy], list[RankedStrategy]]:
         """What worked for an issue or its like, and what is not to be repeated, without texts."""
         tried: dict[Scope, dict[str, Evidence]] = {
             "signature": self._find_strategies("signature", generate_issue_signature(issue)),
@@ -304,7 +301,7 @@ class FixReading(RuleReading):
             "type": self._find_strategies("type", issue.issue_type),
         }
         if not any(tried.values()):
-            return Choices([], [])
+            return [], []
         usual_p = self.fix_odds(issue, fixer=fixer).p_success
         return choose(tried, usual_p, self.today, alone=self.has_one_source("fix"))
 

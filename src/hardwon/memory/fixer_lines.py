@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import islice
+from operator import attrgetter
 from typing import Final
 
 from hardwon import limits
 from hardwon.lessons.adopted import FIX_HISTORY, find_hints
 from hardwon.lessons.evidence import Evidence
-from hardwon.lessons.fixes import Choice, concerns
+from hardwon.lessons.fixes import RankedStrategy, concerns
 from hardwon.lessons.sources import few_of_each
 from hardwon.memory.fix_lessons import FIXES_LISTED_MAX, FixReading, Strategy, word_strategy
 from hardwon.memory.tallies import LOOKED_INTO_MAX
@@ -51,18 +52,16 @@ def say_fixes(
     that has more tokens than it may is cut to its figures.
     """
     # first, for it reads at once what the model's history needs of it
-    choices, most = known.choices_for(issue, fixer), FIXES_IN_CONTEXT_MAX
+    (worked, failed), most = known.choose_for(issue, fixer), FIXES_IN_CONTEXT_MAX
     if issue.model and (by_type := known.find_issues(issue.model)):
         yield _say_model(known, issue, fixer, by_type, history_tokens_max, alone=alone)
     for sort in SORTS:
-        worked = [choice for choice in choices.worked if choice.scope == sort]
-        due = choices.failed if sort == NOT_AGAIN else worked
-        allowed = few_of_each(due, lambda choice: choice.ranked.support.only_source, most)
+        due = failed if sort == NOT_AGAIN else [one for one in worked if one.scope == sort]
         drafts = (
-            _say_strategy(choice, word_strategy(choice.ranked, record), issue, sort, alone=alone)
-            for choice in allowed
-            if (record := known.read_strategy(choice.ranked))
-            and (choice.scope == "signature" or concerns(record, issue))
+            _say_strategy(ranked, word_strategy(ranked, record), issue, sort, alone=alone)
+            for ranked in few_of_each(due, attrgetter("source"), most)
+            if (record := known.read_strategy(ranked))
+            and (ranked.scope == "signature" or concerns(record, issue))
         )
         yield from islice(drafts, _CONSIDERED * most)
     brought_in = known.adopted(FIX_HISTORY, LOOKED_INTO_MAX)
@@ -129,7 +128,7 @@ def _say_model(
 
 
 def _say_strategy(
-    choice: Choice, strategy: Strategy, issue: Issue, sort: str, *, alone: bool
+    ranked: RankedStrategy, strategy: Strategy, issue: Issue, sort: str, *, alone: bool
 ) -> Draft:
     """Commands are data: they are shown, and run by nobody here."""
     done = clean_line(strategy.action, limits.LESSON_CHARS_MAX, begins_line=False)
@@ -137,7 +136,7 @@ def _say_strategy(
     who = name_sources(strategy.sources, strategy.vouched, alone=alone)
     failed = strategy.attempts - strategy.verified
     if sort == NOT_AGAIN:
-        where = " for this very issue" if choice.scope == "signature" else ""
+        where = " for this very issue" if ranked.scope == "signature" else ""
         times = f"{strategy.attempts} of {strategy.attempts} times"
         line = f"did not work{where}, {times}; do not repeat: {done} {make_mark(who)}".rstrip()
     else:
@@ -145,7 +144,7 @@ def _say_strategy(
             clean_line(name, limits.NAME_CHARS_MAX) for name in (issue.issue_type, issue.model)
         )
         about = {"signature": "this very issue", "model": f"{kind} on {model}", "type": kind}[sort]
-        yet = "but not for this very issue yet" if choice.failed_here else ""
+        yet = "but not for this very issue yet" if ranked.failed_here else ""
         p = f"p = {strategy.p_success:.2f}"
         if failed > strategy.verified:
             about += f", failed {failed} of {strategy.attempts} times"
