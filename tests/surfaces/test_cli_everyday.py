@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
 from checkouts import git
 from command_line import (
@@ -22,7 +23,7 @@ from command_line import (
     refused,
 )
 from hardwon import Memory, limits
-from hardwon.surfaces.cli import base
+from hardwon.surfaces.cli import base, main
 from hardwon.surfaces.cli.views import draw_table, unstyle
 
 ISSUE = {"model": "m", "issue_type": "TIMEOUT", "description": "no answer in 30 s"}
@@ -337,6 +338,40 @@ def test_rules_of_every_task_are_listed() -> None:
     listed = at_once("rules").stdout.splitlines()
     assert [line.split()[0] for line in listed[1:]] == ["easy", "hard"]
     assert [rule["text"] for rule in answered("rules", "easy")] == ["read the logs first"]
+
+
+def completed(words: str, shell: str = "bash") -> list[str]:
+    asked = {
+        "_HARDWON_COMPLETE": f"complete_{shell}",
+        "COMP_WORDS": words,
+        "COMP_CWORD": str(len(words.split(" ")) - 1),
+        "_TYPER_COMPLETE_ARGS": words,
+        "_TYPER_COMPLETE_FISH_ACTION": "get-args",
+    }
+    done = CliRunner().invoke(main.app, env=asked, prog_name="hardwon")
+    assert done.stderr == ""
+    return done.stdout.split()
+
+
+def test_a_shell_offers_values() -> None:
+    assert completed("hardwon remember x --outcome f") == ["failure"]
+    assert not Path("brain").exists()
+    (kept,) = remember("Port 80 is open.")
+    with Memory("brain") as memory:
+        memory.record_episode("easy", 0.5)
+        memory.record_fix({"model": "qwen", "issue_type": "TIMEOUT"}, True, True)
+    with Memory("brain", "website") as memory:
+        memory.record_fact("Port 81 is shut.", "observation")
+    for command in ("show", "forget", "credit", "care audit", "remember x --recalled"):
+        assert completed(f"hardwon {command} {kept[:6]}")[-1] == kept
+    for command in ("rules", "advise x --task", "recall x --task-id"):
+        assert completed(f"hardwon {command} e") == ["easy"]
+    assert completed("hardwon recall x --model q") == ["qwen"]
+    assert completed("hardwon recall x --issue-type T") == ["TIMEOUT"]
+    assert completed("hardwon --project w") == ["website"]
+    assert completed("hardwon --project website show 0") != [kept]
+    assert completed("hardwon remember x --outcome=f") == ["failure"]
+    assert completed("hardwon adopt x --kind fix") == ["fix-history"]
 
 
 def test_interrupts(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

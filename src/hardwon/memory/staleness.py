@@ -35,6 +35,8 @@ class Watch:
     def __init__(self, checkout: Checkout, *, thorough: bool = False) -> None:
         self._checkout = checkout
         self._patience = Patience(endless=thorough)
+        if thorough:
+            checkout.look_anew()
         self._files_max = limits.ITEMS_MAX if thorough else _STALE_FILES_LOOKED_AT_MAX
         self._bytes_max = limits.FILE_HASH_BYTES_MAX if thorough else STALE_FILE_BYTES_MAX
 

@@ -15,6 +15,7 @@ that a repository's settings name.
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 import stat
@@ -65,6 +66,12 @@ _GIT_ANSWER_BYTES_MAX: Final = 32 * limits.MIB
 # Answers of git about renames that a process remembers, one for each commit that records were made
 # at.
 _RENAMES_KEPT_MAX: Final = 256
+
+# Files that are hashed to find where one went that git has not been told of.
+_RENAMES_SOUGHT_MAX: Final = 64
+# How long the list of files that git does not know yet is believed: a name may get a new file at
+# any time.
+_UNTRACKED_KEPT_S: Final = 2.0
 
 # --- git ---
 
@@ -297,6 +304,7 @@ def last_commit(root: Path) -> Commit | None:
 # --- checkout ---
 
 UNSURE: Final = "?"  # instead of a SHA-1: it cannot be said what is there
+_NOTHING: Final = hashlib.sha1(b"", usedforsecurity=False).hexdigest()
 _NO_SUCH_COMMIT: Final = re.compile(
     rb"(?i)bad object|bad revision|unknown revision|ambiguous argument|not a valid object"
 )
@@ -426,6 +434,8 @@ class Checkout:
         is_below = folder.is_relative_to(repository.root)
         self._below = folder.relative_to(repository.root).as_posix() if is_below else "."
         self._memory_file = memory_file
+        self._untracked: tuple[float, list[str]]
+        self.look_anew()
         self._of_memory = "\0"
         # A checkout may be the memory's folder itself; then all of it is looked at.
         if memory_folder and Path(self._real_root) in memory_folder.parents:
@@ -499,18 +509,51 @@ class Checkout:
 
     # --- what became of what vanished ---
 
-    def moves(self, vanished: Iterable[RelatedFile], commit: str, patience: Patience) -> Moves:
-        """Where files went that were there at a commit, as git knows."""
-        known = self._since(commit, patience)
-        if known is None:
-            return Moves({}, None, sought=False)
-        renames = {file.path: known.renames.get(file.path, "") for file in vanished}
-        there = {old: new for old, new in renames.items() if new and self._is_there(new)}
-        return known._replace(renames=there)
+    def look_anew(self) -> None:
+        """What was seen a moment ago does not count."""
+        self._untracked = -_UNTRACKED_KEPT_S, []
 
-    def _is_there(self, path: str) -> bool:
-        # it may have moved on since git was told
-        return os.path.lexists(self._prefix + path)
+    def moves(self, vanished: Iterable[RelatedFile], commit: str, patience: Patience) -> Moves:
+        """Where files went that were there at a commit: as git knows, and as the same content in a
+        file tells that it does not know yet.
+        """
+        known = self._since(commit, patience)
+        since, sought = known or Moves({}, None, sought=False), known is not None
+        renames = {}
+        for file in vanished:
+            new = since.renames.get(file.path)
+            # it may have moved on since git was told
+            if new is None or not os.path.lexists(self._prefix + new):
+                untracked = self._list_untracked(patience)
+                sought = sought and untracked is not None
+                new = self._find_same(file, untracked or [])
+            if new:
+                renames[file.path] = new
+        return Moves(renames, since.commit_known, sought)
+
+    def _find_same(self, file: RelatedFile, untracked: list[str]) -> str | None:
+        """A file with the same content that git was not told of."""
+        if file.hash == _NOTHING or file.path.startswith("/"):  # one empty file is like any other
+            return None
+        same = (path for path in untracked if self.sha1(path, FOUND_FILE_BYTES_MAX) == file.hash)
+        return next(same, None)
+
+    def _list_untracked(self, patience: Patience) -> list[str] | None:
+        """Files that git does not know yet, as many as are looked at; None where it may not be asked
+        any more.
+        """
+        kept_at_s, kept = self._untracked
+        if time.monotonic() - kept_at_s < _UNTRACKED_KEPT_S:
+            return kept
+        answer = patience.ask(self._root, "ls-files -z -o --exclude-standard".split())
+        if answer is None:
+            return None
+        listed = answer[1].decode(errors="surrogateescape") if answer[0] == 0 else ""
+        self._untracked = (
+            time.monotonic(),
+            [*filter(None, listed.split("\0"))][:_RENAMES_SOUGHT_MAX],
+        )
+        return self._untracked[1]
 
     def _since(self, commit: str, patience: Patience) -> Moves | None:
         """None where git may not be asked any more. Only the index is compared: what is there by

@@ -58,6 +58,12 @@ class Line:
 # What stands under "Options:" at the end of a docstring: a parameter, how its value is shown, what it
 # means, and what it is where nobody says.
 _MEANING: Final = re.compile(r"(\w+)(?: ([^\s:]+))?: (.*?)(?: \[([^][]+)\])?")
+# Parameters whose values a shell offers, with the name under which a memory has them.
+_OFFERED: Final = {
+    **{name: name for name in ("author", "issue_type", "model", "project", "task_id", "tool")},
+    **dict.fromkeys(("ids", "record_id", "old_id", "new_id", "decision_id", "recalled"), "id"),
+    "source": "author", "task": "task_id",
+}
 
 
 def make_app() -> typer.Typer:
@@ -115,6 +121,8 @@ def declare(function: Callable[..., None]) -> Callable[..., None]:
                 shape = Annotated[shape, opt(meaning, *names, metavar=metavar, **more)]
             else:
                 shape = Annotated[shape, arg(meaning, metavar, **more)]
+        if one.name in _OFFERED and hasattr(shape, "__metadata__"):
+            shape.__metadata__[0].autocompletion = complete(_OFFERED[one.name])
         parameters.append(one.replace(annotation=shape))
     return _sign(lambda **values: function(**values), about, parameters)
 
@@ -158,6 +166,26 @@ def with_options(
 
 
 # What commands take.
+
+
+def complete(name: str) -> Callable[[typer.Context, str], list[str]]:
+    """A callback that offers what the memory has under this name in its records."""
+
+    def offer(ctx: typer.Context, incomplete: str) -> list[str]:
+        """What begins like what was typed; nothing where nobody can tell."""
+        options = ctx.find_root().params
+        with suppress(HardwonError, OSError):
+            settings = Settings.read(
+                {name: options.get(name) or None for name in ("memory", "project")}
+            )
+            if memory_exists(settings.memory.value):
+                with Memory(settings.memory.value, settings.project.value) as memory:
+                    if name == "project":
+                        return list(memory.care.projects())
+                    return list(memory.care.values(name, incomplete))  # type: ignore[arg-type]  # a column
+        return []
+
+    return offer
 
 
 def opt(about: str, *names: str, **settings: Any) -> Any:
