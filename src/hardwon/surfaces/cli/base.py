@@ -62,7 +62,8 @@ _MEANING: Final = re.compile(r"(\w+)(?: ([^\s:]+))?: (.*?)(?: \[([^][]+)\])?")
 _OFFERED: Final = {
     **{name: name for name in ("author", "issue_type", "model", "project", "task_id", "tool")},
     **dict.fromkeys(("ids", "record_id", "old_id", "new_id", "decision_id", "recalled"), "id"),
-    "source": "author", "task": "task_id",
+    "source": "author",
+    "task": "task_id",
 }
 
 
