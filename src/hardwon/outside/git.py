@@ -524,7 +524,7 @@ class Checkout:
             new = since.renames.get(file.path)
             # it may have moved on since git was told
             if new is None or not os.path.lexists(self._prefix + new):
-                untracked = self._list_untracked(patience)
+                untracked = self._list_new_files(patience)
                 sought = sought and untracked is not None
                 new = self._find_same(file, untracked or [])
             if new:
@@ -538,7 +538,7 @@ class Checkout:
         same = (path for path in untracked if self.sha1(path, FOUND_FILE_BYTES_MAX) == file.hash)
         return next(same, None)
 
-    def _list_untracked(self, patience: Patience) -> list[str] | None:
+    def _list_new_files(self, patience: Patience) -> list[str] | None:
         """Files that git does not know yet, as many as are looked at; None where it may not be asked
         any more.
         """
