@@ -58,6 +58,8 @@ VARIABLES: Final = {
     "([learning.md](../learning.md))",
     "API_BASE_URL": "its endpoint; Groq's where nobody says",
     "LLM_MODEL": "its name",
+    "HARDWON_PLAIN_HTTP_HOST": "a host, besides this machine, to which questions and key may go over plain http",
+    "HARDWON_LESSONS": "`1`: training memory's `build_memory_context` says what lessons say",
     "EMBEDDING_API_KEY": "the key of an embedding endpoint that `hardwon care reembed` names",
     "NO_COLOR": "anything: no colours",
     "VISUAL": "the editor that `hardwon lessons edit` opens",

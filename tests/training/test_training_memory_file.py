@@ -727,7 +727,7 @@ def test_older_files_are_brought_up_to_date(path: Path) -> None:
     unfinished = {"seen_count": "3", "last_seen_episode": None}
     older = {
         "last_consolidated_at": "2025-06-01T00:00:00",
-        "score_history": {"t": [0.5, float("nan"), 7, float("inf")] + [1] * 1200},
+        "score_history": {"t": [0.5, float("nan"), 7, float("inf")] + [1] * 1198 + ["1", " 1.0"]},
         "episode_log": [{"task_id": "t", "score": float("nan")}, {"task_id": "t"}],
         "mistake_cards": [{"mistake_type": "m", "task_id": "t"}, unfinished],
         "mistakes": [f"m{number}" for number in range(1500)],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import threading
 from collections.abc import Iterator
@@ -10,12 +11,13 @@ from typing import Any
 
 import pytest
 
-from hardwon.errors import InvalidInputError
+from hardwon.errors import InvalidInputError, LlmError
 from hardwon.outside.llm import ChatModel
 from hardwon.training import functions
 from hardwon.training.functions import (
     ConsolidationWarning,
     KeptAsideWarning,
+    build_memory_context,
     load_agent_memory,
     maybe_consolidate_memory,
     new_agent_memory,
@@ -134,7 +136,13 @@ def test_a_script_may_replace_the_function(path: Path, monkeypatch: pytest.Monke
         memory["global_rules"].append(f"written with {api_key}")
         return memory
 
+    told: list[Any] = []
     monkeypatch.setattr(functions, "_llm_consolidate", write_rule)
+    monkeypatch.setattr(functions, "_update_rules_from_episode", lambda *given: told.append(given))
+    monkeypatch.setattr(functions, "_record_mistake_card", lambda *given: told.append(given))
+    patched = record_episode(trained(0), {"score": 1, "successes": ["a"], "mistake_cards": [{}]})
+    assert [given[1:3] for given in told] == [(told[0][1], "unknown"), ("unknown", 1.0)]
+    assert (patched["task_rules"], patched["mistake_cards"]) == ({}, [])
     memory = maybe_consolidate_memory(trained(), "my key", path)
     assert load_agent_memory(path)["global_rules"] == ["written with my key"]
     assert memory["last_consolidated_at"] == 20
@@ -183,6 +191,24 @@ def test_a_failing_endpoint(server: FakeLlm, path: Path, monkeypatch: pytest.Mon
         monkeypatch.setenv("API_BASE_URL", address)
         assert said in consolidated()
     assert server.connections == before
+    monkeypatch.setenv("HARDWON_PLAIN_HTTP_HOST", "llm.internal")
+    assert ChatModel("http://llm.internal:8000/v1", "m", KEY).base_url.endswith(":8000/v1")
+    with pytest.raises(LlmError, match="plain http"):
+        ChatModel("http://example.com/v1", "m", KEY)
+
+
+def test_a_switch_gives_the_context_of_lessons(monkeypatch: pytest.MonkeyPatch) -> None:
+    memory = trained(3)
+    record_episode(memory, {"task_id": "t", "score": 0.1, "mistakes": ["Guessed the cause"]})
+    before = copy.deepcopy(memory)
+    assert build_memory_context(memory, "t").startswith("## MEMORY FROM PAST EPISODES")
+    monkeypatch.setenv("HARDWON_LESSONS", "1")
+    text = build_memory_context(memory, "t")
+    assert text.startswith("<hardwon-memory")
+    assert "Guessed the cause" in text
+    assert "unverified" not in text, "they are the owner's own"
+    assert build_memory_context(new_agent_memory(), "t") == ""
+    assert memory == before
 
 
 def test_others_may_record(server: FakeLlm, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

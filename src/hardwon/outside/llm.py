@@ -1,13 +1,15 @@
 """Models behind OpenAI-compatible endpoints.
 
 A key goes to the host of the base URL and nowhere else: over https, or over plain http to this
-machine only; redirects are not followed and proxies of the environment are not used. Whatever goes
-wrong is an error without a cause or a context, because those are where a key would turn up.
+machine only, and to the one host that HARDWON_PLAIN_HTTP_HOST names; redirects are not followed and
+proxies of the environment are not used. Whatever goes wrong is an error without a cause or a
+context, because those are where a key would turn up.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Callable, Mapping
 from ipaddress import ip_address
@@ -273,10 +275,11 @@ def _origin_and_host(api: Api, base_url: str) -> tuple[str, str]:
     if not matched or int(matched[3] or 1) > 65_535:
         raise refusal("is no address: its host or port cannot be read")
     host: str = matched[1] or matched[2]
-    if parts.scheme == "http" and not is_loopback(host):
+    allowed = os.environ.get("HARDWON_PLAIN_HTTP_HOST", "").strip().lower()
+    if parts.scheme == "http" and not is_loopback(host) and host != allowed:
         raise api.error(
             f"plain http to {host} is refused: anybody on the way could read the key; use https "
-            f"(http: localhost, 127.0.0.0/8 or ::1)"
+            f"(http: localhost, 127.0.0.0/8 or ::1, or what HARDWON_PLAIN_HTTP_HOST names)"
         )
     return f"{parts.scheme}://{parts.netloc.lower()}", host
 

@@ -17,6 +17,7 @@ from copy import deepcopy
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Final, cast
 
 from hardwon import limits
@@ -76,6 +77,19 @@ def adopt(
             memory.supersede(earlier, adopted.id, reason, author)
     passed_over = len(episodes) + 1 - len(records)
     return replace(loaded, read=loaded.read + passed_over, present=loaded.present + passed_over)
+
+
+def tell_lessons(memory: AgentMemory, task: str | None = None) -> str:
+    """What lessons of a training memory's episodes say before the next one, of a task or of all;
+    empty where there are none.
+    """
+    with TemporaryDirectory() as folder:
+        path = Path(folder, "memory.json")
+        path.write_bytes(shape.encode(memory))
+        adopted, episodes = _read_records(path, TRAINING_MEMORY)
+        with Memory(Path(folder, "lessons.db")) as lessons:
+            lessons.care.take_in([*episodes, adopted], own=True)
+            return str(lessons.context(task_id=task) if task else lessons.context())
 
 
 def _is_export(memory: Memory, episode: Episode) -> bool:

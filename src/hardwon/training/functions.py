@@ -36,6 +36,7 @@ from hardwon.text.clean import clean_line
 from hardwon.training import shape
 from hardwon.training.adoption import adopt as adopt
 from hardwon.training.adoption import export_agent_memory as export_agent_memory
+from hardwon.training.adoption import tell_lessons
 from hardwon.training.intake import EpisodeInput, name_task
 from hardwon.training.merge import EpisodeLog, find_base, merge, replace_content, settle
 from hardwon.training.shape import AgentMemory, NoTrainingMemoryError, decode, encode
@@ -254,11 +255,34 @@ def record_episode(
         }
         # it is added whole or not at all
         with on_failure(partial(replace_content, memory, before)):
-            if episode.part:
-                shape.add(memory, episode.part, MAX_RULES_PER_TASK)
+            if log := episode.log:
+                task, score = log["task_id"], log["score"]
+                part = shape.make_part(log, episode.mistakes, episode.successes)
+                shape.add(memory, {**part, "task_rules": {}}, MAX_RULES_PER_TASK)
+                for card in episode.cards:
+                    _record_mistake_card(memory, card, task)
+                lessons = {"mistakes": episode.mistakes, "successes": episode.successes}
+                if score is not None:
+                    _update_rules_from_episode(memory, task, score, lessons)
     if episode.problems:
         _warn(SkippedWarning, "left out of an episode: " + "; ".join(map(str, episode.problems)))
     return memory
+
+
+def _record_mistake_card(memory: AgentMemory, card: Any, task_id: str) -> None:
+    """Counts a mistake card of the last episode."""
+    cards = EpisodeInput({"task_id": task_id, "mistake_cards": [card]}).cards
+    part = shape.make_part({"task_id": task_id, "score": None}, cards=cards)
+    shape.add_cards(memory, part["mistake_cards"], memory["total_episodes"] - 1)
+
+
+def _update_rules_from_episode(
+    memory: AgentMemory, task_id: str, score: float, episode_data: dict[str, Any]
+) -> None:
+    """Adds what an episode with this score lays down to the rules of its task."""
+    lessons = (episode_data.get(name) or () for name in ("mistakes", "successes"))
+    rules = shape.make_rules(score, *lessons)
+    shape.add_rules(memory, task_id, rules, MAX_RULES_PER_TASK)
 
 
 def build_memory_context(
@@ -269,8 +293,12 @@ def build_memory_context(
 
     Each item is one line, whatever an episode said: line breaks, control, bidirectional and
     invisible characters are folded, so that no text makes a heading or an item of its own.
+    HARDWON_LESSONS=1 in the environment: it is what lessons of these episodes say instead.
     """
     task = "" if task_id is None else str(task_id)
+    if os.environ.get("HARDWON_LESSONS") == "1":
+        with _using(memory):
+            return tell_lessons(_copy(memory), name_task(task) if task else None)
     rules_max, recent_max = (
         max(0, min(int(number), limits.SHOWN_MAX)) for number in (max_rules, max_recent)
     )

@@ -19,7 +19,7 @@ from pydantic_core import PydanticCustomError, to_json
 from hardwon import limits
 from hardwon.errors import Problem, ask_foreign
 from hardwon.records.fields import check_json
-from hardwon.training.shape import CARD_FIELDS, NO_LESSON, TRAINING_TEXT_CHARS_MAX, make_part
+from hardwon.training.shape import CARD_FIELDS, NO_LESSON, TRAINING_TEXT_CHARS_MAX
 from hardwon.trust.redact import redact, redact_json
 
 _WRONG: Final = object()
@@ -28,29 +28,30 @@ _UNKNOWN: Final = "unknown"
 
 
 class EpisodeInput:
-    """An episode as the caller gave it. `part` is what it adds to a memory, as a memory; None where
-    it is no object. `problems` name what of it is left out.
+    """An episode as the caller gave it. `log` is what a memory's log has of it, None where it is no
+    object; its score is None where nobody knows it. `problems` name what is left out.
     """
 
-    def __init__(self, data: object, timestamp: str) -> None:
+    def __init__(self, data: object, timestamp: str = "") -> None:
         self.problems: list[Problem] = []
-        fields = self._read_fields("episode_data", data)
-        self.part = None if fields is None else self._make_part(fields, timestamp)
-
-    def _make_part(self, fields: Mapping[str, Any], timestamp: str) -> dict[str, Any]:
+        self.log: dict[str, Any] | None = None
+        fields = self._read_fields("episode_data", data) or {}
+        if self.problems:
+            return
         task = name_task(fields.get("task_id", _UNKNOWN))
         # a score that is not said is 0; of one that is none, nobody knows
         allowed = "a finite number; its lessons are kept without one"
-        log = {
+        self.log = {
             "timestamp": timestamp,
             "task_id": task,
             "score": self._read("score", fields.get("score", 0.0), _read_score, allowed, None),
             "steps": self._read("steps", fields.get("steps", 0), _read_count, "0 or more", 0),
             "summary": self._read_text("trajectory_summary", fields.get("trajectory_summary")),
         }
-        mistakes, successes = (self._read_texts(name, fields) for name in ("mistakes", "successes"))
-        cards = list(self._read_cards(fields.get("mistake_cards"), task))
-        return make_part(log, mistakes, successes, cards)
+        self.mistakes, self.successes = (
+            self._read_texts(name, fields) for name in ("mistakes", "successes")
+        )
+        self.cards = list(self._read_cards(fields.get("mistake_cards"), task))
 
     def _read_texts(self, name: str, fields: Mapping[str, Any]) -> list[str]:
         items = enumerate(self._list_items(name, fields.get(name)))

@@ -13,6 +13,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from typing import Any, Final
 
 from pydantic_core import PydanticSerializationError, to_json
@@ -83,11 +84,16 @@ def make_part(
     part = empty() | {"total_episodes": 1, "mistakes": mistakes, "mistake_cards": seen_cards}
     part["successes"] = successes
     if score is not None:
-        works = [f"[WORKS] {success}" for success in successes if score >= WORKS_FROM]
-        avoid = [f"[AVOID] {mistake}" for mistake in mistakes if score < AVOID_BELOW]
-        part |= {"task_rules": {task: works + avoid}, "score_history": {task: [score]}}
+        rules = make_rules(score, mistakes, successes)
+        part |= {"task_rules": {task: rules}, "score_history": {task: [score]}}
         part["episode_log"] = [log]
     return part
+
+
+def make_rules(score: float, mistakes: Iterable[str], successes: Iterable[str]) -> list[str]:
+    """What an episode with this score lays down for its task."""
+    works = [f"[WORKS] {success}" for success in successes if score >= WORKS_FROM]
+    return works + [f"[AVOID] {mistake}" for mistake in mistakes if score < AVOID_BELOW]
 
 
 def add(memory: AgentMemory, part: AgentMemory, rules_max: int = MAX_RULES_PER_TASK) -> None:
@@ -103,17 +109,27 @@ def add(memory: AgentMemory, part: AgentMemory, rules_max: int = MAX_RULES_PER_T
     del memory["episode_log"][:-UNSAVED_MAX]
     for name, most in list_bounds(rules_max).items():
         memory[name][:] = unite_texts(memory[name], part[name], most)
-    for card in part["mistake_cards"]:
-        if add_card(memory["mistake_cards"], card, before):
-            keep_best_cards(memory["mistake_cards"])
+    add_cards(memory, part["mistake_cards"], before)
     for task, rules in part["task_rules"].items():
-        known = memory["task_rules"].get(task, [])
-        memory["task_rules"][task] = unite_texts(known, rules, rules_max)
+        add_rules(memory, task, rules, rules_max)
     consolidated = [whole(side.get("last_consolidated_at"), 0) for side in (memory, part)]
     if any(consolidated):
         memory["last_consolidated_at"] = sum(consolidated)
     for name in part.keys() - memory.keys():
         memory[name] = part[name]
+
+
+def add_cards(memory: AgentMemory, cards: Iterable[dict[str, Any]], before: int) -> None:
+    """Counts cards, and keeps the best; their episodes come after those `before`."""
+    for card in cards:
+        if add_card(memory["mistake_cards"], card, before):
+            keep_best_cards(memory["mistake_cards"])
+
+
+def add_rules(memory: AgentMemory, task: str, rules: Iterable[str], rules_max: int) -> None:
+    """Adds the rules that are new to those of a task, of which so many are kept."""
+    known = memory["task_rules"].get(task, [])
+    memory["task_rules"][task] = unite_texts(known, rules, rules_max)
 
 
 def list_bounds(rules_max: int) -> dict[str, int]:
@@ -220,7 +236,9 @@ def mend(memory: AgentMemory) -> list[str]:
     for name in ("episode_log", "mistake_cards"):
         left_out += _drop(name, memory[name], lambda item: isinstance(item, dict))
     log = memory["episode_log"]
-    left_out += _drop("episode_log", log, lambda item: _is_finite(item.get("score", 0.0)))
+    for episode in log:
+        episode.update({name: _read_number(episode.get(name, 0)) for name in ("score", "steps")})
+    left_out += _drop("episode_log", log, lambda item: _is_finite(item["score"]))
     memory["mistake_cards"][:] = [
         card | {name: whole(card.get(name), least) for name, least in _CARD_COUNTS.items()}
         for card in memory["mistake_cards"]
@@ -229,6 +247,7 @@ def mend(memory: AgentMemory) -> list[str]:
     listed = sum(map(len, memory["score_history"].values()))
     memory["total_episodes"] = max(whole(memory["total_episodes"], 0), listed)
     for task, scores in memory["score_history"].items():
+        scores[:] = map(_read_number, scores)
         left_out += _drop(f"score_history.{task}", scores, _is_finite)
     if not isinstance(memory["last_consolidated_at"], int | float):
         memory["last_consolidated_at"] = None
@@ -267,6 +286,13 @@ def _drop(place: str, items: list[Any], is_sound: Callable[[Any], bool]) -> list
     if wrong:
         items[:] = filter(is_sound, items)
     return wrong
+
+
+def _read_number(value: Any) -> Any:
+    """The number that a text says; else the value itself."""
+    with suppress(ValueError):
+        return float(value) if isinstance(value, str) else value
+    return value
 
 
 def _is_finite(value: object) -> bool:
