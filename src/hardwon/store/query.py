@@ -729,14 +729,12 @@ class Query(Reader):
         *,
         in_turns: bool = False,
         ranked: bool = False,
-        all_or_none: bool = False,
     ) -> list[Found]:
         """The newest records that have any of the exact keys and pass the filters; archived ones
         and rolled-back sources as in `search`. `in_turns`: each author's newest before any one's
         second, so that nobody fills the places; before all what somebody vouches for, in half of the
         places. `ranked`: of those recorded last, with what ranking takes into account, their terms,
         votes and sessions.
-        `all_or_none`: none where there are more than `limit`.
         """
         if not keys:
             return []
@@ -759,11 +757,10 @@ class Query(Reader):
         text = f"{self.dialect.join} record_text ON record_text.seq = r.seq" if ranked else ""
         sql = (
             f"SELECT {columns} FROM (SELECT r.seq, {turn} AS turn FROM ({having}) k {joined} k.seq "
-            f"WHERE {where} ORDER BY turn, {newest} LIMIT {bound.add(limit + all_or_none)}) c "
+            f"WHERE {where} ORDER BY turn, {newest} LIMIT {bound.add(limit)}) c "
             f"{joined} c.seq {text} ORDER BY c.turn, {newest}"
         )
-        rows = self._select(sql, bound)
-        return [] if len(rows) > limit else [read_hit(row) for row in rows]
+        return [read_hit(row) for row in self._select(sql, bound)]
 
     def beside(
         self, project: str, hits: Sequence[Found], filters: Filters
@@ -913,11 +910,9 @@ class Query(Reader):
         figures: list[Any] = [times[0].total(), *apart, events, forgotten, *sorts, *ends]
         return types.Counts(*figures)
 
-    def count(self, project: str, filters: Filters, *, trusted: bool = False) -> int:
-        """How many records pass the filters. `trusted` as in `page`."""
+    def count(self, project: str, filters: Filters) -> int:
+        """How many records pass the filters."""
         where, bound = write_condition(self.dialect, project, filters)
-        if trusted:
-            where += f" AND {TRUSTED_RECORD}"
         ((number,),) = self._select(f"SELECT count(*) FROM record r WHERE {where}", bound)
         return int(number)
 

@@ -68,12 +68,14 @@ def clean_json(value: Any, whole: frozenset[str] = frozenset()) -> Any:
     return value
 
 
-def cut_lines(text: str, chars_max: int = limits.TOOL_TEXT_CHARS_MAX) -> str:
+def cut_lines(text: str) -> str:
     """Whole lines of the text, as many as fit, and how many are missing."""
-    if len(text) <= chars_max:
+    if len(text) <= limits.TOOL_TEXT_CHARS_MAX:
         return text
     lines = text.splitlines()
-    kept = sum(end <= chars_max for end in accumulate(len(line) + 1 for line in lines))
+    kept = sum(
+        end <= limits.TOOL_TEXT_CHARS_MAX for end in accumulate(len(line) + 1 for line in lines)
+    )
     return "\n".join([*lines[:kept], f"{CUT} {len(lines) - kept} more lines were left out"])
 
 

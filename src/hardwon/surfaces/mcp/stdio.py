@@ -7,7 +7,6 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from dataclasses import dataclass
 from typing import Any, Final
 
 import anyio
@@ -26,9 +25,9 @@ from hardwon.trust.access import Caller, Scope
 # The author of what a client records that does not say who it is.
 NO_NAME: Final = "agent"
 INTERRUPTED: Final = 130
-_FLUSH_S: Final = 0.2  # for the last answers to get out; nothing tells when a pipe was written to
-# How long a server that is told to end waits for what it has begun. A write takes milliseconds.
-_SHUTDOWN_S_MAX: Final = 5.0
+# For what was begun to end, and the last answers to get out: a write takes milliseconds, and nothing
+# tells when a pipe was written to.
+_FLUSH_S: Final = 0.5
 
 
 def serve_stdio(
@@ -46,10 +45,8 @@ def serve_stdio(
         return Ask(gate, Caller(name, scope), memory.project)
 
     server = make_server(who, every=every, btb=btb)
-    under_way = _UnderWay()
-    server.middleware.append(under_way)
     try:
-        anyio.run(_serve, server, under_way, memory)
+        anyio.run(_serve, server, memory)
     except* BrokenPipeError:
         pass  # a client that left without a word is no failure
 
@@ -63,44 +60,24 @@ def make_client_name(name: str) -> str:
         return NO_NAME
 
 
-@dataclass
-class _UnderWay:
-    """Counts what was begun and has not ended."""
-
-    count: int = 0
-
-    async def __call__(self, ctx: Context, call_next: Any) -> Any:
-        self.count += 1
-        try:
-            return await call_next(ctx)
-        finally:
-            self.count -= 1
-
-
-async def _serve(server: Server[Any], under_way: _UnderWay, memory: Memory) -> None:
+async def _serve(server: Server[Any], memory: Memory) -> None:
     async with anyio.create_task_group() as tasks:
-        await tasks.start(_end_on_signal, under_way, memory)
+        await tasks.start(_end_on_signal, memory)
         async with stdio_server() as (reading, writing):
             await server.run(reading, writing, server.create_initialization_options())
         tasks.cancel_scope.cancel()
 
 
 async def _end_on_signal(
-    under_way: _UnderWay,
-    memory: Memory,
-    *,
-    task_status: anyio.abc.TaskStatus[None] = anyio.TASK_STATUS_IGNORED,
+    memory: Memory, *, task_status: anyio.abc.TaskStatus[None] = anyio.TASK_STATUS_IGNORED
 ) -> None:
-    """Finishes what was begun, then ends the process at once: a thread waits for a line of input
-    that may never come.
+    """Gives what was begun a moment, then ends the process: a thread waits for a line of input that
+    may never come. A write that takes longer is kept or not, never half.
     """
     with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
         task_status.started()
         async for number in signals:
-            with anyio.move_on_after(_SHUTDOWN_S_MAX):
-                while under_way.count:
-                    await anyio.sleep(_FLUSH_S / 10)
-                await anyio.sleep(_FLUSH_S)
+            await anyio.sleep(_FLUSH_S)
             memory.close()
             sys.stderr.flush()
             os._exit(INTERRUPTED if number == signal.SIGINT else 0)
