@@ -359,6 +359,24 @@ Error response from daemon: No such container: shop
 jq: error (at <stdin>:1): Cannot index array with string "a"
 gcc: fatal error: no input files
 """.strip().split("\n")
+FAILED += """
+파일을 찾을 수 없습니다: config.yml
+cat: notes.txt: 그런 파일이나 디렉터리가 없습니다
+빌드 실패: 3개의 오류
+컴파일 오류가 발생했습니다 (12행)
+bash: frobnicate: コマンドが見つかりません
+エラー: 接続が拒否されました
+ビルドに失敗しました
+cat: notes.txt: 没有那个文件或目录
+错误\uff1a找不到模块 numpy
+构建失败
+ls: Zugriff auf 'x' nicht möglich: Datei oder Verzeichnis nicht gefunden
+Fehler: Port 5432 ist belegt
+bash: frobnicate : commande introuvable
+Erreur de syntaxe : fin de fichier
+bash: frobnicate: orden no encontrada
+Ошибка: порт занят
+""".strip().split("\n")
 FAILED += [
     " ! [rejected]        main -> main (fetch first)\nerror: failed to push some refs to 'origin'"
 ]
@@ -462,6 +480,23 @@ Server started, no exceptions so far
 ValueError and TypeError are both caught here
 src/app.py:12:        raise ValueError("bad port")
 src/app.py:40:    except OSError as error:
+""".strip().split("\n")
+FINE += """
+오류 없음
+오류: 0
+빌드 실패를 수정했습니다
+실패하면 다시 시도합니다
+エラーはありません
+失敗した場合は再試行します
+没有错误
+如果失败则重试
+修复了构建失败
+keine Fehler gefunden
+Fehler: keine
+Der Fehler ist behoben: Datei nicht gefunden
+aucune erreur
+Erreurs : 0
+0 errores
 """.strip().split("\n")
 FINE += [
     "",

@@ -42,6 +42,14 @@ CORPUS: dict[str, Named] = {
     "Größe.py cannot be imported on old file systems.": named("Größe.py"),
     "npm install https://example.org/docs/setup.md fails, as does www.example.org/a.md.": named(),
     "Mail ann@example.com or clone git@example.com:team/app.git.": named(),
+    # where a script puts no space behind a name
+    "`src/auth.ts의` 널 포인터를 고쳤다": named("src/auth.ts"),
+    "src/결제/주문.ts에서 login()을 부르면 TypeError가 난다": named(
+        "src/결제/주문.ts", "login", "", "TypeError"
+    ),
+    "設定ファイルconfig.ymlを直してsrc/auth.ts:12を消した。": named("config.yml src/auth.ts"),
+    "在src/auth.ts中\uff0c修改main.go。": named("src/auth.ts main.go"),
+    "Das auth.ts-Modul lädt zu spät.": named("auth.ts"),
     # functions
     "parse_config() returns None for an empty file.": named(functions="parse_config"),
     "Calling Session.execute twice deadlocks.": named(functions="Session.execute"),
@@ -140,7 +148,9 @@ TIMES = {
     "CI broke the day before yesterday.": "the day before yesterday",
     "Two days ago the index was dropped.": "Two days ago", "The quota will grow next month.": "next month",
     "The backup failed last night.": "last night", "The API changed recently.": "recently",
-    "A few days ago the disk was full.": "A few days ago",
+    "A few days ago the disk was full.": "A few days ago", "어제 빌드가 깨졌다.": "어제",
+    "昨日ビルドが壊れた。": "昨日", "昨天构建失败了。": "昨天", "Gestern brach der Build ab.": "Gestern",
+    "Le build a cassé hier soir.": "hier",
 }  # fmt: skip
 
 ALONE = [
@@ -157,7 +167,7 @@ PRONOUNS = {
     "It fails on empty input.": "It", "It's slow.": "It", "But it returns 404.": "it",
     "This breaks the build.": "This", "That was fixed in the proxy.": "That",
     "They said that the disk is full.": "They", "She'll merge the branch.": "She", "Its default port is 8080.": "Its",
-    "- It needs root.": "It",
+    "- It needs root.": "It", "그것은 느리다.": "그것", "それは遅い。": "それ", "它很慢。": "它",
 }  # fmt: skip
 
 

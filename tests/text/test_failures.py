@@ -196,6 +196,7 @@ def test_a_message_with_another_name_is_another_message(one: str, other: str) ->
         ("commit 1a2b3c4 gone after 3.2 s", "commit 9f8e7d6c5b4a39281 gone after 12 s"),
         ("3 of 7 rows lost", "12 of 80 rows lost"),
         ("10.0.0.1:5432 refused", "10.0.0.7:5432 refused"),
+        ("구문 오류 (12행)", "구문 오류 (45행)"), ("構文エラー 第12行", "構文エラー 第9行"),
     ],
 )  # fmt: skip
 def test_a_message_is_the_same_at_another_time_and_place(one: str, other: str) -> None:

@@ -377,18 +377,18 @@ UNTITLED: Final = "untitled"
 
 
 def safe_summary(text: str) -> str:
-    """Lowercase, `[a-z0-9_-]`, at most 50 characters, never empty: fit to be part of a file name.
-    Letters of another script where it has no others.
+    """Lowercase letters of any script (Latin ones without accents), digits, `_` and `-`, at most 50
+    characters, never empty: fit to be part of a file name.
     """
     if _SAFE_SUMMARY.fullmatch(text):
         return text
-    text = text[:SUMMARY_READ_CHARS_MAX]
-    plain = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode().lower()
-    slug = re.sub(r"[^a-z0-9_-]+", "_", plain)[: limits.SUMMARY_CHARS_MAX].strip("_-")
-    if not re.search("[a-z0-9]", slug):
-        own = re.sub(r"[^\w-]+", "_", unicodedata.normalize("NFC", text).lower())
-        slug = own[: limits.SUMMARY_CHARS_MAX].strip("_-")
-    return slug or UNTITLED
+    plain = unicodedata.normalize("NFKD", text[:SUMMARY_READ_CHARS_MAX].casefold())
+    plain = re.sub("(?<![^a-z])[\u0300-\u036f]+", "", plain)
+    signs = unicodedata.normalize("NFC", plain).lower()
+    is_kept = ((sign in "_-" or unicodedata.category(sign)[0] in "LMN", sign) for sign in signs)
+    slug = re.sub(" +", "_", "".join(sign if kept else " " for kept, sign in is_kept))
+    slug = slug[: limits.SUMMARY_CHARS_MAX].strip("_-")
+    return slug if re.search(r"[^\W_]", slug) else UNTITLED
 
 
 class Experience(Record):

@@ -63,13 +63,21 @@ WORDS: Final = WordLists(
 
 RE: Final = Patterns(
     {
+        # Where a name ends in a script that puts no space there, behind a word with a particle or
+        # the ending of a file and its line; and what stands before one within a sentence.
+        "foreign": r"[^\W\x00-\u024f]",
+        "after_name": [
+            r"(?<=[A-Za-z0-9_)])(?={{foreign}}{1,40}(?![\w/.\\-]))",
+            r"|(?:\.[A-Za-z][A-Za-z0-9]{0,9}(?:[:#]L?\d{1,7}){0,2})(?={{foreign}}|-[A-Z][^\W\d_])",
+        ],
+        "before_name": r"(?<![\w/\\.-]){{foreign}}{1,200}(?=[A-Za-z])",
         "address": r"\b[A-Za-z][A-Za-z0-9+.]{1,15}://[^\s<>\"'`]{1,2000}|\bwww\.[^\s<>\"'`]{1,2000}",
         "roots": [
             "etc|usr|var|home|opt|tmp|root|bin|sbin|lib|lib64|dev|proc|sys|mnt|srv|run|boot|Users",
             "|Library|Applications",
         ],
         "segment": r"[\w.@+~$%-]{1,100}",
-        "token": r"[^\s,;|()<>\[\]{}\"'`=*?!\u2018\u2019\u201c\u201d]{1,1000}",  # nosec B105  # a pattern
+        "token": r"[^\s,;|()<>\[\]{}\"'`=*?!\u2018\u2019\u201c\u201d\u3001\u3002\u300c-\u300f\uff08\uff09\uff0c\uff1a]{1,1000}",  # nosec B105  # a pattern
         "windows": r"(?:[A-Za-z]:\\|\\\\|\.{1,2}\\)?(?:{{segment}}\\){0,30}{{segment}}",
         "posix": "(?:[A-Za-z]:/|~/|/)?(?:{{segment}}/{1,2}){0,30}{{segment}}",
         "anchored": r"/(?:{{roots}})/\w|~/[.\w]|\.{1,2}/[\w.]|[A-Za-z]:[\\/]\w",
@@ -150,12 +158,18 @@ def find(text: str) -> Named:
     text = read_part(text)
     if "://" in text or "www." in text:
         text = RE.address.sub(lambda match: " " * len(match[0]), text)
+    text = _part_words(text)
     codes = _distinct(_error_codes(text))
     functions = (
         place for place in _functions(text) if place.name not in codes and not _is_file(place.name)
     )
     libraries = _distinct(_libraries(text), fold=True)
     return Named(_distinct(_files(text)), _distinct(functions), libraries, codes)
+
+
+def _part_words(text: str) -> str:
+    """The text with a space where a name meets a word of another script: `auth.ts\uc758`."""
+    return RE.before_name.sub(r"\g<0> ", RE.after_name.sub(r"\g<0> ", text))
 
 
 def add_names(named: Entities, new: Named) -> Entities:
@@ -293,6 +307,8 @@ def path_words(text: str) -> list[str]:
     """
     paths: dict[str, None] = {}
     beginning = text[:PATHS_SOUGHT_CHARS_MAX]
+    if not beginning.isascii():  # a folder's name may be of two scripts, too
+        beginning = f"{beginning}\n{_part_words(beginning)}"
     for part in beginning.split() if "/" in beginning or "." in beginning else ():
         if "/" in part or "." in part:  # the pattern costs ten times what this does
             for word in RE.path.findall(part):

@@ -49,6 +49,8 @@ PATTERNS: Final[dict[str, str | list[str]]] = {
     ],
     # "Error: none"
     "nothing": r"(?i:none|null|nil|no|false|n/a|0|-+|\[\]|\{\}|\(none\)|\"\"|'')[.,]?[ \t]*(?:\n|\Z)",
+    # the same in the languages below
+    "nothing_abroad": r"[ \t]*(?:0|없|なし|无|無|没有|沒有|keine?\b|aucune?\b|ninguno|нет\b|-*(?:\n|\Z))",
     # ---- whether a line reports, or only speaks of failures
     "unreal": r"(?i)\b(?:fix(?:e[ds]|ing)?|resolv\w+|if|when|should|no|not|never|nothing|0|grep)\b",
     # What says of something that it is not as it should be.
@@ -107,13 +109,19 @@ PATTERNS: Final[dict[str, str | list[str]]] = {
     ],
     # the folders before the last two parts of a path: two are enough to know a file by
     "folders": [
-        r"(?<![\w.~-])(?:~|[A-Za-z]:)?(?:[/\\][\w.@+ -]*[\w.@+-])*?[/\\](?=[\w.@+-]+[/\\][\w.@+-]+",
+        r"(?<![\w.~@+-])(?:~|[A-Za-z]:)?(?:[/\\][\w.@+ -]*[\w.@+-])*?[/\\](?=[\w.@+-]+[/\\][\w.@+-]+",
         r"(?![\w.@+-]*[/\\]))",
     ],
     "network": r"\b\d{1,3}(?:\.\d{1,3}){3}\b|(?<![\w:])\[?::1\]?(?!\w)",
     # A number that stands alone counts something. After `port`, or joined to a name, it names it.
-    "number": r"(?<![\w.:/=<>@+'\"-])(?<!\bport )\d+(?:[.,]\d+)*(?:[kMGT]i?B)?(?![\w:/='\"-]|\.\w)",
-    "any_number": r"(?<![\w-])-?\d[\d_]*(?:[.,]\d+)*(?:[kMGT]i?B|[kKMGTB%]|[µun]s)?(?!\w)",
+    "letter": r"A-Za-z0-9_\u00c0-\u024f",  # not of a script that puts a counter right behind: 12행, 第12行
+    "number": [
+        r"(?<![{{letter}}.:/=<>@+'\"-])(?<!\bport )\d+(?:[.,]\d+)*(?:[kMGT]i?B)?",
+        r"(?![{{letter}}:/='\"-]|\.\w)",
+    ],
+    "any_number": [
+        r"(?<![{{letter}}-])-?\d[\d_]*(?:[.,]\d+)*(?:[kMGT]i?B|[kKMGTB%]|[µun]s)?(?![{{letter}}])",
+    ],
     # exit code 127, HTTP 404, errno 13, (os error 2), ERROR 1146, curl: (6)
     "names_code": [
         r"(?i)(?:code|status|errno|error|signal|exit(?:ed with)?|rc|http(?:/[\d.]+)?|curl",
@@ -260,6 +268,29 @@ REPORTS: Final[list[dict[str, Any]]] = [
             r"|\n[ \t]{0,4}(?:[\w./+-]+: )?(?:{{refusal}})",
         ],
         "accept": "reported",
+    },
+    # What systems, shells and compilers say in Korean, Japanese and Chinese, in German, French,
+    # Spanish and Russian, and how a line is marked there: what nobody says of what only might happen.
+    {
+        "triggers": (
+            "습니다 없음 거부 실패 오류 에러 ません エラー 例外が 失敗 拒否 找不到 未找到 没有 沒有 权限 權限 拒绝 拒絕 无法 "
+            "無法 失败 出错 错误 錯誤 nicht verweigert berechtigung fehl introuvable aucun refus échou échec impossible erreur "
+            "existe encontrad denegado encontró pudo файла отказано найден удалось ошибка"
+        ).split(),
+        "pattern": [
+            r"\n(?i:(?![^\n]*(?:해결|수정|고쳤|경우|解決|修正|場合|修复|解决|如果|\b(?:wenn|falls|behoben|gelöst|si|corrigée?|résolue?|если)\b))",
+            r"[^\n\"`]{0,200}?(?:찾을 수 (?:없습니다|없음)|(?:파일|디렉터리)[가이] (?:없습니다|없음)|할 수 (?:없습니다|없음)",
+            r"|권한이 없습니다|거부(?:됨|되었습니다)|실패(?:했|하였)습니다|(?:오류|에러|예외)가 발생(?:(?:했|하였)습니다|함)?",
+            r"|見つかりません|(?:ディレクトリ|許可|権限)[はが]ありません|できません|拒否されました|(?:失敗し|が発生し)ました|找不到",
+            r"|没有那个文件或目录|沒有此一檔案或目錄|未找到(?:命令|文件)|[权權]限(?:不够|不足)|拒[绝絕](?:访问|存取)|(?:无法|無法)(?:打开",
+            r"|访问|连接|找到|解析|開啟|存取|連線)|(?:失败|失敗|出错)(?=[:\uff1a。\uff01!]|[ \t]*(?:\n|\Z))|(?<!\w)(?:",
+            r"nicht (?:gefunden|möglich|erlaubt|erreichbar)|(?:zugriff|erlaubnis) verweigert|keine berechtigung|fehlgeschlagen",
+            r"|konnten? (?:[^\s]{1,60} ){1,6}nicht|introuvable|aucun fichier ou dossier|permission (?:non accordée|refusée)",
+            r"|accès refusé|(?:a|ont) échoué|échec de|impossible d(?:e|['\u2019])|no existe el (?:fichero|archivo)",
+            r"|no encontrad[ao]|permiso denegado|no se (?:pudo|encontró)|нет такого файла|отказано в доступе|не найден\w?",
+            r"|не удалось)(?!\w))|[ \t]*(?:[\w./+()-]+: ?){0,3}(?:[^\W\d_]{1,20} ?)?(?:오류|에러|실패|エラー|错误|錯誤",
+            r"|\w{0,20}fehler|erreur(?: de [^\s:]{1,20})?|ошибка)[ \t]?[:\uff1a](?!{{nothing_abroad}})[ \t]*\S)",
+        ],
     },
     # What only says that something failed.
     {

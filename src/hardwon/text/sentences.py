@@ -1,5 +1,5 @@
-"""Whether a sentence can stand alone, and whether a fact says again what another says already. English,
-and nothing inside quotes or code is looked at. Rather two records of one thing than one record of
+"""Whether a sentence can stand alone, and whether a fact says again what another says already. Nothing
+inside quotes or code is looked at. Rather two records of one thing than one record of
 two: what is taken for a repetition is not kept. No I/O.
 """
 
@@ -47,6 +47,16 @@ RE: Final = Patterns(
             r"|has|have|had|does|did|means?|causes?|fails?|works|breaks?|needs?|makes)\b|['\u2019]s\s)",
             r"|(?:its|their|his|her)(?=\s\w))",
         ],
+        # The same in scripts that put no space behind a word, and in German and French.
+        "time_abroad": [
+            r"(?i)그저께|어제|오늘|내일|지난(?:주|달|해)|최근에?|방금|一昨日|昨日|今日|明日|先週|先月|去年|最近|さっき",
+            r"|前天|昨天|今天|明天|上(?:周|週|个月|個月)|剛才|刚才|{{before}}(?:vorgestern|gestern|heute|letzte[ns]?\s",
+            r"(?:Woche|Monat|Jahr)|avant-hier|hier|aujourd['\u2019]hui|demain|la\ssemaine\sdernière){{after}}",
+        ],
+        "pronoun_abroad": [
+            r"\s{0,20}(?P<word>(?:그것|이것|저것|그녀|그들|이들)(?=[은는이가을를의도에]|\s)|(?:それ|これ|あれ|彼女|彼ら|彼)(?=[はがをもにの])",
+            r"|(?:它们|他们|她们|它|他|她|这个|那个|這個|那個)(?=[^\W\d_]))",
+        ],
         "reference": [
             r"(?i){{before}}(?:as\s(?:mentioned|described|discussed|noted|shown|explained|stated)\s",
             r"(?:above|before|earlier|below)|see\s(?:above|below)){{after}}",
@@ -61,10 +71,11 @@ def lint(sentence: str) -> list[str]:
     """
     text = RE.quoted.sub(lambda quoted: "\u00a4" * len(quoted[0]), read_part(sentence))
     findings = []
-    pronoun = RE.pronoun.match(text)
+    pronoun = RE.pronoun.match(text) or RE.pronoun_abroad.match(text)
     if pronoun and pronoun["word"] != "IT":  # those who run the machines
         findings.append(f'pronoun "{pronoun["word"]}": name what it stands for')
-    findings += [f'{RELATIVE_DATE} "{time[0]}": say the date' for time in RE.time.finditer(text)]
+    times = [*RE.time.finditer(text), *RE.time_abroad.finditer(text)]
+    findings += [f'{RELATIVE_DATE} "{time[0]}": say the date' for time in times]
     findings += [
         f'reference "{reference[0]}": say here what is said there'
         for reference in RE.reference.finditer(text)
