@@ -7,11 +7,12 @@ The store itself is only read. Adopting it twice adds nothing the second time.
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from hardwon import limits
 from hardwon.errors import ForeignFileError, InvalidInputError, PlaceError
@@ -21,13 +22,12 @@ from hardwon.memory import Memory
 from hardwon.memory.places import find_place
 from hardwon.memory.results import Adoption, Loaded, Remark, StoreKind
 from hardwon.outside import files
+from hardwon.outside.files import SUFFIX
 from hardwon.outside.locations import check_path
 from hardwon.records.fields import check_that, derived_id, read_json
 from hardwon.records.kinds import AnyRecord, Source
+from hardwon.store.types import Progress
 from hardwon.tree.files import TreeFiles
-
-if TYPE_CHECKING:
-    from hardwon.store.types import Progress
 
 _TRAINING_KEYS: Final = frozenset(
     {"total_episodes", "episode_log", "task_rules", "score_history", "mistake_cards"}
@@ -169,7 +169,7 @@ def adopt_tree(
     if not source.is_dir():
         raise PlaceError(f"cannot adopt {source}: a tree is a folder")
     with TemporaryDirectory(prefix="hardwon-adopting-") as copy:
-        rejected = _copy_tree(TreeFiles(source), Path(copy))
+        rejected = _copy_tree(source, copy)
         with MemoryEngine(copy) as engine:
             left = engine.sync().left
             records = [_by(record, author) for record in engine.memory.browse()]
@@ -187,25 +187,19 @@ def _by(record: AnyRecord, author: str | None) -> AnyRecord:
     return record.copy_with(id=derived_id("tree", record.id, author), metadata=named)
 
 
-def _copy_tree(tree: TreeFiles, target: Path) -> list[Remark]:
+def _copy_tree(source: Path, target: str) -> list[Remark]:
     """Its memory files, with their times. Returns those that cannot be read."""
-    left: list[Remark] = []
-    folders = [""]
-    for folder in folders:  # which grows
-        listing = tree.list_folder(folder)
-        folders += listing.folders
-        left += [Remark(f"{folder}/{name}", reason) for name, reason in listing.odd.items()]
-        for name in listing.files:
-            try:
-                data, seen = tree.read(folder, name)
-            except (OSError, ValueError) as error:
-                left.append(Remark(f"{folder}/{name}", str(error)))
-            else:
-                copy = target / folder / name
-                copy.parent.mkdir(parents=True, exist_ok=True)
-                copy.write_bytes(data)
-                os.utime(copy, ns=(seen.mtime_ns, seen.mtime_ns))
-    return left
+
+    def leave_out(folder: str, names: list[str]) -> list[str]:
+        """What is no memory file, nor a folder that may hold some."""
+        wanted = {name for name in names if name.endswith(SUFFIX) or Path(folder, name).is_dir()}
+        return [name for name in names if name.startswith(".") or name not in wanted]
+
+    try:
+        shutil.copytree(source, target, symlinks=True, ignore=leave_out, dirs_exist_ok=True)
+    except shutil.Error as error:
+        return [Remark(os.path.relpath(path, source), why) for path, _, why in error.args[0]]
+    return []
 
 
 _ADOPTED_BY: Final[Mapping[str, Callable[..., Adoption]]] = {

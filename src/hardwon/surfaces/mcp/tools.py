@@ -82,6 +82,9 @@ def _make_tool(operation: Operation) -> Tool:
     )
 
 
+_WHAT_HAPPENED: Final = "What was done and what came of it, for a reader who was not there."
+
+
 class Before(Arguments):
     """What is about to be done; something of it has to be said."""
 
@@ -89,38 +92,25 @@ class Before(Arguments):
         Text | None, Field(description="What you are about to do.", examples=["deploy the shop"])
     ] = None
     error: Annotated[Text | None, Field(description="The error to get rid of, as seen.")] = None
-    action: Annotated[
-        Text | None,
-        Field(description="The very command or change, to be warned of it.", examples=["make"]),
-    ] = None
+    action: Annotated[Text | None, Field(description="The very command, to be warned.")] = None
 
 
 class After(Arguments):
     """What was done, and how it turned out."""
 
     happened: Annotated[
-        Text,
-        Field(
-            description="What was done and what came of it: a sentence for a reader who was not "
-            "there.",
-            examples=["make deploy needs AWS_REGION, else it stops"],
-        ),
+        Text, Field(description=_WHAT_HAPPENED, examples=["make deploy needs AWS_REGION"])
     ]
     outcome: Annotated[
         Literal["success", "failure", "learning"],
         Field(description="How it turned out.", examples=["failure"]),
     ]
     task: Annotated[Text | None, Field(description="What it was for.")] = None
-    action: Annotated[
-        Text | None, Field(description="The very command or change.", examples=["make deploy"])
-    ] = None
-    error: Annotated[
-        Text | None,
-        Field(description="The error, as seen; of a success, the one that it made go away."),
-    ] = None
-    recalled: Annotated[
-        Ids | None, Field(description="Ids from before or search: credited by the outcome.")
-    ] = None
+    action: Annotated[Text | None, Field(description="The very command or change.")] = None
+    error: Annotated[Text | None, Field(description="As seen; of a success, what it mended.")] = (
+        None
+    )
+    recalled: Annotated[Ids | None, Field(description="Ids from before or search.")] = None
 
 
 def _ask_before(ask: Ask, arguments: Mapping[str, Any]) -> ShortAnswer:
