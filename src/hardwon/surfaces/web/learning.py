@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, date, datetime, time, timedelta
-from statistics import fmean
 from typing import Any, Final, get_args
 
 from hardwon import limits
@@ -39,8 +38,7 @@ _FILTER: Final[Mapping[str, str]] = {"author": "author", "task": "task_id", "com
 
 def view_progress(ask: Ask, request: PageRequest) -> WebPage:
     """Whether it gets better, by agent, task or command."""
-    tag = request.query.get("tag", "")
-    by_run = request.query.get("by_run") == "1"
+    way = {"tag": request.query.get("tag") or None, "by_run": request.query.get("by_run") == "1"}
     by = request.choose("by", BY)
     since, until, in_time = _read_time(request)
     rates = ask("care.progress", per=by, since=since, limit=_NAMES_SHOWN)
@@ -54,23 +52,15 @@ def view_progress(ask: Ask, request: PageRequest) -> WebPage:
     tasks = ask("episodes.tasks", limit=_TASKS_SHOWN + 1)
     if not tasks and not rates and is_empty(ask):
         return WebPage("empty.html", "Is it getting better?", {"about": "progress"})
-    comparison: Comparison = ask("episodes.compare", tag=tag or None, by_run=by_run, **in_time)
+    comparison: Comparison = ask("episodes.compare", **way, **in_time)
     context: dict[str, Any] = {
         "by": by,
-        "ways": {"author": "By agent", "task": "By task", "command": "By command"},
-        "days": {name: request.query.get(name, "") for name in ("since", "until")},
         "rows": [_row(request, by, one) for one in shown],
         "failing": _failing(ask, request, since) if by == "command" else {},
         "progress_figure": _progress_figure(shown[:_LINES]) if shown else None,
         "tasks": tasks[:_TASKS_SHOWN],
         "more_tasks": len(tasks) > _TASKS_SHOWN,
-        "by_run": by_run,
-        "tag": tag,
         "comparison": comparison,
-        "sides": {
-            name: [(len(scores), fmean(scores) if scores else None) for scores in curve]
-            for name, curve in comparison.curves.items()
-        },
     }
     return WebPage("progress.html", "Is it getting better?", context)
 
@@ -142,6 +132,7 @@ def view_fixes(ask: Ask, request: PageRequest) -> WebPage:
     half = len(days) // 2
     tried = ask("fixes.strategies", issue_type=issue_type, limit=50) if issue_type else []
     failed = [strategy for strategy in tried if strategy.attempts > strategy.verified]
+    failed.sort(key=lambda strategy: strategy.verified - strategy.attempts)
     return WebPage(
         "fixes.html",
         "Fixes",
@@ -166,9 +157,7 @@ def view_fixes(ask: Ask, request: PageRequest) -> WebPage:
             "issue_type": issue_type,
             # What worked sometimes and failed sometimes is in both, with its counts.
             "worked": [strategy for strategy in tried if strategy.verified][:_STRATEGIES],
-            "failed": sorted(failed, key=lambda strategy: strategy.verified - strategy.attempts)[
-                :_STRATEGIES
-            ],
+            "failed": failed[:_STRATEGIES],
             "model": model,
             "insights": ask("model_insights", name=model) if model else None,
             "no_model": NO_MODEL,
@@ -201,7 +190,7 @@ def fix_buckets(days: Sequence[FixDay]) -> Iterator[tuple[FixDay, date]]:
         yield _sum(some), some[-1].day
 
 
-ORDERS: Final[Mapping[str, str]] = {"newest": "Newest first", "strongest": "Strongest first"}
+ORDERS: Final = ("newest", "strongest")
 _LESSONS_SHOWN: Final = 50
 _RULES_SHOWN: Final = 25
 _CARDS_SHOWN: Final = 12

@@ -140,9 +140,6 @@ def draw_rates(
     return charts.Line(name, colour, points, around)
 
 
-_LOOKS: Final = {"ok": "good", "caution": "warn", "blocked": "bad"}
-
-
 def view_lab(ask: Ask, request: PageRequest) -> WebPage:
     """What an agent would be told."""
     form = {
@@ -182,8 +179,7 @@ def view_lab(ask: Ask, request: PageRequest) -> WebPage:
     shown: dict[str, Any] = {
         "given": form,
         "budget": budget,
-        "limits": limits,
-        "issue_open": bool(issue),
+        "issue": issue,
         "context": context,
         # Each line with what is behind it.
         "lines": [(line, sources(line.ids)) for line in (context.lines if context else ())],
@@ -192,7 +188,6 @@ def view_lab(ask: Ask, request: PageRequest) -> WebPage:
             for _, (first, *others) in sources([hit.record.id for hit in hits])
         ],
         "advice": advice,
-        "verdict_look": _LOOKS.get(advice.verdict, "plain") if advice else "",
         "evidence": sources(advice.evidence) if advice else [],
         "is_empty": is_empty(ask),
     }

@@ -282,5 +282,7 @@ def environment() -> Environment:
         headline=headline,
         outcome=judge_record,
     )
-    made.globals.update(asset_url=asset_url, badge=badge)
+    made.globals.update(
+        asset_url=asset_url, badge=badge, limits=limits, root=ROOT, ranges=list(RANGES)
+    )
     return made

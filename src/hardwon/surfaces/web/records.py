@@ -107,7 +107,6 @@ def view_search(ask: Ask, request: PageRequest) -> WebPage:
             "problems": problems,
             "records": stats.records,
             "ranged": request.range != "all" and not ({"since", "until"} & narrowed.keys()),
-            "chars_max": limits.QUERY_TEXT_CHARS_MAX,
             "results": (WEB_RESULTS, WEB_RESULTS_MAX),
             "at": beside.id if beside else "",
             **parts,
@@ -239,8 +238,6 @@ def record_parts(
         steps = _timeline(record, run)
     first = request.whole_number("from", "the number of a step", 1, max(len(steps), 1)) - 1
     after = first + _STEPS_SHOWN
-    happened = [event.kind for event in life]
-    helped = [event.event.helped for event in life if event.event and event.kind == "credited"]
     return {
         "record": record,
         "plain": plain,
@@ -256,11 +253,6 @@ def record_parts(
         "after": request.here(**{"from": after + 1}) if after < len(steps) else None,
         "cards": record.mistake_cards if isinstance(record, kinds.Episode) else [],
         "life": life,
-        "helped": helped.count(True),
-        "hindered": helped.count(False),
-        "repeated": happened.count("repeated"),
-        # The newest of what was noticed of its files.
-        "stale": next((kind for kind in reversed(happened) if kind in ("stale", "fresh")), ""),
         "others": _list_links(ask, record),
         "data": jsonable(record),
         "as_of": "",

@@ -260,11 +260,9 @@ class Site:
             "csrf": session.csrf if session else "",
             "places": [place for place in PLACES if place.listed],
             "projects": sorted({*projects, request.project}) if request else [],
-            "ranges": list(pages.RANGES),
             "request": request,
             "mark": mark,
             "poll_s": WEB_POLL_S,
-            "root": pages.ROOT,
         }
         text = pages.environment().get_template(page.template).render({**frame, **page.context})
         return Response(text, page.status, _HEADERS, "text/html")
