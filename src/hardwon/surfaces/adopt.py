@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from hardwon import limits
 from hardwon.errors import ForeignFileError, InvalidInputError, PlaceError
@@ -26,8 +26,10 @@ from hardwon.outside.files import SUFFIX
 from hardwon.outside.locations import check_path
 from hardwon.records.fields import check_that, derived_id, read_json
 from hardwon.records.kinds import AnyRecord, Source
-from hardwon.store.types import Progress
 from hardwon.tree.files import TreeFiles
+
+if TYPE_CHECKING:
+    from hardwon.store.types import Progress
 
 _TRAINING_KEYS: Final = frozenset(
     {"total_episodes", "episode_log", "task_rules", "score_history", "mistake_cards"}
