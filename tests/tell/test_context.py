@@ -537,6 +537,8 @@ def fix_the_issue(memory: Memory, reward: float) -> None:
 def test_the_file_that_was_changed_is_told_of_the_same_and_a_like_issue(memory: Memory) -> None:
     fix_the_issue(memory, 0.0)
     run(memory, "make deploy", NOT_SET, 2)
+    run(memory, "./ship.sh", "src/harbour/crane.py: shipped", 0, task="ship the cranes")
+    assert "crane.py" not in "".join(said(memory, "ship the cranes")), "it was not changed"
     files = "changed /marshmallow/src/marshmallow/fields.py [not solved]"
     assert f"this task -> {files}" in said(memory, ISSUE)
     for like in (

@@ -131,6 +131,8 @@ class SolutionFinder(LessonFinder):
         worth = self._store.frequencies(self._project.name, at_hand).worth
         named = {name for name in at_hand if worth(name) >= _RARE_FROM}
         is_common = len({sort_of_action(met.check) for _, met in times}) >= _MANY_SORTS
+        if is_common and situation.task and not situation.action:
+            return []  # of another task it says nothing
         asked = same_action(situation.action)
         same = {
             row.record_id

@@ -13,6 +13,7 @@ from hardwon.records.kinds import Step as Recorded
 from hardwon.runs.lasting import list_own_scratch
 from hardwon.runs.shapes import Run, Step
 from hardwon.text.clean import CUT
+from hardwon.text.programs import is_known
 
 _READ_CHARS_MAX: Final = 4_000
 _LOOK_CHARS_MAX: Final = 60  # a longer action is a program
@@ -115,8 +116,11 @@ def _find_files(run: Run, recorded: Sequence[Recorded]) -> list[str]:
     for shown in recorded:
         changed += _DIFF.findall(shown.observation[:_READ_CHARS_MAX])
     for step in run.steps:
-        # an editor without a path says which file it has open
-        if step.kind == "change" and not step.touches and len(step.key.split("\n")) < _WORDS_MAX:
+        # an editor without a path says which file it has open; a program names files for any reason
+        words = step.key.split("\n")
+        program = step.action.split(maxsplit=1)[0]
+        is_editor = "/" not in program and not is_known(program)
+        if step.kind == "change" and not step.touches and len(words) < _WORDS_MAX and is_editor:
             changed += _PATH.findall(step.output.partition("\n")[0])[:1]
     names = [name for name in changed if name.rpartition("/")[2] not in scratch]
     return list(dict.fromkeys(names))[-_FILES_MAX:]
