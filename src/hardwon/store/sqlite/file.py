@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from functools import cache
 from pathlib import Path
+from pkgutil import get_data
 from typing import BinaryIO, Final
 
 import apsw
@@ -250,19 +251,9 @@ def _replace_pages(staged: Path, target: Path, kept: Path, progress: Progress | 
 # --- tokens ---
 
 _TOKENS_ID: Final = 0x48574E54  # "HWNT"
-_TOKENS: Final = f"""
-PRAGMA application_id = {_TOKENS_ID};
-CREATE TABLE token (
-    id TEXT PRIMARY KEY,
-    name TEXT NOT NULL,
-    digest BLOB NOT NULL,
-    scope TEXT NOT NULL,
-    projects TEXT,
-    created_us INTEGER NOT NULL,
-    expires_us INTEGER,
-    revoked_us INTEGER
-) STRICT, WITHOUT ROWID;
-"""
+_TOKENS: Final = (
+    get_data(__name__, "tokens.sql") or b""
+).decode() + f"PRAGMA application_id = {_TOKENS_ID};"
 
 
 class TokenFile(TokenKeep):

@@ -7,6 +7,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping
 from hashlib import sha256
+from pkgutil import get_data
 from typing import Any, Final, NamedTuple
 
 import hardwon
@@ -203,6 +204,12 @@ def _offer_prompt(name: str, title: str, **arguments: str) -> Callable[[WritePro
     return add
 
 
+def _fill(name: str, **parts: str) -> str:
+    """The text of a prompt, with what the memory knows in its places."""
+    text = get_data(__name__, f"prompts/{name}.txt") or b""
+    return text.decode().rstrip().format(**parts)
+
+
 def _tell(ask: Ask, operation: str, **arguments: Any) -> str:
     return describe_answer(operation, ask(operation, **arguments))
 
@@ -211,19 +218,12 @@ def _tell(ask: Ask, operation: str, **arguments: Any) -> str:
 def review_memory(ask: Ask, _: Mapping[str, str]) -> str:
     """What the memory adds up to, and what its readers should do differently."""
     newest = ask("care.page", limit=RECENT_SHOWN, status="hypothesis").records
-    return "\n\n".join(
-        [
-            "Review this experience memory, and say what its readers should do differently.",
-            _tell(ask, "stats"),
-            _tell(ask, "reflect"),
-            "Where experiences pile up:\n" + _tell(ask, "tree.hotspots"),
-            "The newest that nobody confirmed yet:\n"
-            + (as_data(list_records(newest)) if newest else "none"),
-            "Say in this order: which failures repeat, and what would end each of them (use search to "
-            "look at them); which lessons are worth a record of their own (propose each as one "
-            "sentence for after); which of the unverified records look wrong or contradict one another; what is "
-            "missing. Name record ids for every claim.",
-        ]
+    return _fill(
+        "memory_review",
+        stats=_tell(ask, "stats"),
+        reflection=_tell(ask, "reflect"),
+        hotspots=_tell(ask, "tree.hotspots"),
+        newest=as_data(list_records(newest)) if newest else "none",
     )
 
 
@@ -236,18 +236,11 @@ def debug_session(ask: Ask, arguments: Mapping[str, str]) -> str:
     """Start on an error with what is known about it."""
     error = arguments["error"]
     lines = error[: limits.CONTEXT_LINE_CHARS_MAX].splitlines()[:_LINES_MAX]
-    context = _tell(ask, "context", query=error, budget_tokens=limits.FIX_CONTEXT_TOKENS)
-    failures = _tell(ask, "recall", query=error, k=RECENT_SHOWN, outcome="failure")
-    return "\n\n".join(
-        [
-            "Find the cause of this error, and fix it:",
-            "\n".join(f"    {line}" for line in lines),
-            f"What the memory knows:\n{context}",
-            f"Failures that look like it:\n{failures}",
-            "First say what was tried before and how it went. Do not repeat what failed. Before "
-            "each risky action call before with it. When it is fixed, or you give up, call after, "
-            "with the ids above that you used as `recalled`.",
-        ]
+    return _fill(
+        "debug_session",
+        error="\n".join(f"    {line}" for line in lines),
+        context=_tell(ask, "context", query=error, budget_tokens=limits.FIX_CONTEXT_TOKENS),
+        failures=_tell(ask, "recall", query=error, k=RECENT_SHOWN, outcome="failure"),
     )
 
 
@@ -262,18 +255,11 @@ def discover_schema(ask: Ask, _: Mapping[str, str]) -> str:
         f"{name}: {', '.join(sorted(values)[:RECENT_SHOWN])}"
         for name, values in sorted(keys.items())
     ]
-    return "\n\n".join(
-        [
-            "Propose how the experiences of this memory should be filed.",
-            "They are filed so far by outcome, tool and the key that both require:\n"
-            + _tell(ask, "topology"),
-            "Keys of the newest experiences, with some of their values:\n"
-            + (as_data(used[:_LINES_MAX]) if used else "none besides those"),
-            "The standard schema, a key for each level:\n" + json.dumps(ROUTER.schema, indent=1),
-            "Say which branches hold too much to be of use, and which keys would divide them well: few values, "
-            "known when the record is made, and asked for later. Give the schema in the same JSON form. Numbers can "
-            "be ranges (>100, 10-100), texts alternatives (a|b) or expressions (r/v[0-9]+/).",
-        ]
+    return _fill(
+        "schema_discovery",
+        topology=_tell(ask, "topology"),
+        keys=as_data(used[:_LINES_MAX]) if used else "none besides those",
+        schema=json.dumps(ROUTER.schema, indent=1),
     )
 
 
