@@ -91,6 +91,16 @@ def test_the_best_fix_is_the_one_that_worked_most_often(memory: Memory) -> None:
     assert json.loads(effective)[0] == "b"
 
 
+def test_what_is_forgotten_stands_in_no_row_of_another(memory: Memory) -> None:
+    for model, analysis in (("a", "kept"), ("b", "kept too"), ("a", "forgotten")):
+        issue = {"model": model, "issue_type": "T", "description": "d"}
+        fix = memory.record_fix(issue, True, True, fix_commands=["x"], analysis=analysis)
+    memory.forget(fix.id)
+    told = asked(memory, "SELECT best_fix FROM issue_patterns")
+    assert [json.loads(best)["analysis"] for (best,) in told] == ["kept too"] * 2
+    assert memory.doctor().ok
+
+
 @pytest.mark.parametrize("table", TABLES)
 @pytest.mark.parametrize(
     "change", ["INSERT INTO {} DEFAULT VALUES", "UPDATE {} SET rowid = rowid", "DELETE FROM {}"]

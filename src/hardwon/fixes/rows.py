@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from datetime import UTC, datetime
 from itertools import islice
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from hardwon import limits
 from hardwon.lessons.counts import level_of_fix
@@ -38,7 +37,7 @@ class FixRow(NamedTuple):
 
 class FixEntry(NamedTuple):
     """What the tables need of one fix. `shown` is its row but for the id; None where only its
-    counts are left.
+    counts are left. `words` tell what was done: commands as JSON, analysis, and both on one line.
     """
 
     shown: tuple[str | int | float | None, ...] | None
@@ -49,6 +48,7 @@ class FixEntry(NamedTuple):
     strategy: str
     level: int
     timestamp: str
+    words: tuple[str, str, str]
 
 
 def read_entry(record: Record) -> FixEntry | None:
@@ -56,7 +56,7 @@ def read_entry(record: Record) -> FixEntry | None:
     at = write_time(record.metadata.context.timestamp)
     if isinstance(record, Cleaned):
         counted = (record.pattern, record.signature, record.model, record.issue_type)
-        return FixEntry(None, *counted, record.strategy, record.level, at)
+        return FixEntry(None, *counted, record.strategy, record.level, at, _say(record))
     if not isinstance(record, Fix):
         return None
     issue, signature = record.issue, document_signature(record)
@@ -69,7 +69,8 @@ def read_entry(record: Record) -> FixEntry | None:
         *(int(record.verification_success), record.execution_time_seconds, machine, record.notes),
     )
     counted = (name_pattern(record, signature), signature, issue.model, issue.issue_type)
-    return FixEntry(shown, *counted, strategy_key(record), level_of_fix(record), at)
+    strategy, level = strategy_key(record), level_of_fix(record)
+    return FixEntry(shown, *counted, strategy, level, at, _say(record))
 
 
 def shorten(entry: FixEntry) -> FixEntry:
@@ -91,18 +92,16 @@ def shorten(entry: FixEntry) -> FixEntry:
     return entry._replace(shown=short[1:])
 
 
-def did(fields: Mapping[str, Any]) -> tuple[list[str], str]:
-    """What a fix did: its commands, and its analysis. `fields` are as JSON has them."""
+def _say(fix: Fix | Cleaned) -> tuple[str, str, str]:
+    """What was done: the first commands as JSON, the analysis, and on one line the commands, else the
+    analysis.
+    """
     most = limits.LESSON_CHARS_MAX
-    cut = (" ".join(command.split())[:most] for command in fields.get("fix_commands", ()))
-    commands = list(islice(filter(None, cut), FIXES_LISTED_MAX))
-    return commands, " ".join(fields.get("analysis", "").split())[:most]
-
-
-def strategy_text(commands: list[str], analysis: str) -> str:
-    """What was done, on one line: the commands, else the analysis."""
-    joined = " && ".join(" ".join(command.split()) for command in commands if command.strip())
-    return (joined or " ".join(analysis.split()))[: limits.LESSON_CHARS_MAX]
+    folded = (" ".join(command.split())[:most] for command in fix.fix_commands)
+    commands = list(islice(filter(None, folded), FIXES_LISTED_MAX))
+    analysis = " ".join(fix.analysis.split())[:most]
+    line = (" && ".join(commands) or analysis)[:most]
+    return json.dumps(commands, ensure_ascii=False), analysis, line
 
 
 def write_time(at: datetime) -> str:

@@ -13,12 +13,11 @@ only inside of a transaction.
 
 from __future__ import annotations
 
-import json
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import datetime
-from itertools import islice
+from itertools import chain, islice
 from typing import Any, Final, NamedTuple
 
 import apsw
@@ -26,9 +25,8 @@ import apsw
 from hardwon import limits
 from hardwon.errors import DamagedError
 from hardwon.fixes.reports import FixTotals
-from hardwon.fixes.rows import FixEntry, FixRow, did, read_entry, shorten, strategy_text, write_time
+from hardwon.fixes.rows import FixEntry, FixRow, read_entry, shorten, write_time
 from hardwon.lessons.counts import APPLIED, SUCCEEDED, RecordCounts
-from hardwon.lessons.fix_odds import ATTEMPTS_OF_FULL_CONFIDENCE
 from hardwon.lessons.issues import signature_keys
 from hardwon.lessons.keys import exact_key
 from hardwon.lessons.sources import share_out
@@ -36,12 +34,11 @@ from hardwon.memory.fix_lessons import FIXES_LISTED_MAX
 from hardwon.memory.project import batches
 from hardwon.memory.tallies import LOOKED_INTO_MAX
 from hardwon.outside.locations import DEFAULT_PROJECT
-from hardwon.records.fields import check_limit, check_time, from_us
+from hardwon.records.fields import check_limit, check_time
 from hardwon.records.kinds import VOUCHED_STATUSES, Decision, Issue, Record
 from hardwon.store.base import Kept, Listener, Store
-from hardwon.store.query import FIXES, find_packing, plain_body, read_original, rolled_back_authors
+from hardwon.store.query import FIXES, find_packing, read_original, rolled_back_authors
 from hardwon.store.types import Row, Session, Stored
-from hardwon.text.terms import canonical
 
 # Strategies, the best first, among which room is shared out between their authors. Who fills all of
 # them hides the others, and still gets no more than its share.
@@ -61,27 +58,25 @@ NEWER_NAME: Final = "ai_analysis"  # what later programs of fix history call `cl
 _COUNTS: Final = f"{FIXES} AND status <> 'archived'"
 _IS_LEFT_OUT: Final = "author IN (SELECT author FROM main.fix_left_out)"
 _STORED: Final = "seq, id, kind, at_us, body, digest, validation FROM main.record"
-_with_key: Final = (
+_OURS: Final = f"project_id = '{DEFAULT_PROJECT}' AND {_COUNTS}"
+_DOING: Final = (
     "FROM main.record_key k CROSS JOIN main.record r ON r.seq = k.seq "
-    f"WHERE k.project_id = '{DEFAULT_PROJECT}' AND {{}} AND NOT {_IS_LEFT_OUT} AND k.key"
-).format
-_COUNTING_WITH_KEY: Final = _with_key(_COUNTS)
+    f"WHERE k.project_id = '{DEFAULT_PROJECT}' AND {_COUNTS} AND NOT {_IS_LEFT_OUT} AND k.key = ?"
+)
 _FIX: Final = f"FROM main.record WHERE project_id = '{DEFAULT_PROJECT}' AND kind = 'fix'"
-_FRESH: Final = "temp.fresh_"
-_FULL: Final = float(ATTEMPTS_OF_FULL_CONFIDENCE)
+_PATTERN: Final = "issue_signature success_count failure_count confidence_score best_fix".split()
+_MODEL: Final = "total_tests success_rate common_issues effective_fixes performance_notes".split()
+# Of the tables that are put together from sums, by a view of the schema: what of a fix a row is about,
+# the key, what else is there, and the column that has the time of the newest.
+_SUMMARIES: Final = {
+    "issue_patterns": ("pattern", "pattern_name", _PATTERN, "last_seen"),
+    "model_characteristics": ("model", "model_name", _MODEL, "last_updated"),
+}
 
 # A fix with its row number, which is its id in the tables.
 Numbered = tuple[int, FixEntry]
 # An issue type, or the key of a strategy; its attempts, and how many of them were verified.
 CountedItem = tuple[str, int, int]
-
-
-_PATTERN_FIGURES: Final = (
-    "pattern_name, issue_signature, success_count, failure_count, last_seen, confidence_score"
-)
-_MODEL_FIGURES: Final = (
-    "model_name, total_tests, success_rate, common_issues, last_updated, performance_notes"
-)
 
 
 class CountedStrategy(NamedTuple):
@@ -108,14 +103,12 @@ class FixKnowledge(NamedTuple):
 
 
 class FixTables(Listener):
-    """The tables of one file, or, to check them, fresh ones beside them."""
+    """The tables of one file."""
 
-    def __init__(self, session: Session, prefix: str = "main.") -> None:
+    def __init__(self, session: Session) -> None:
         super().__init__(session)
         self._connection: apsw.Connection = session.connection
         self._run = self._connection.execute
-        self._prefix = prefix
-        self._words: dict[str, tuple[list[str], str] | None] = {}
         self._sources: dict[str, str | None] = {}
 
     # --- what happens to records ---
@@ -138,6 +131,7 @@ class FixTables(Listener):
             with self._unlock():
                 self._hide(entries)
                 self._show(entries)
+                self._word(entries)
 
     def on_standing(self, kept: Kept, now: RecordCounts) -> None:
         before = self._counting([(kept.seq, kept.taught, kept.record, kept.body)])
@@ -164,11 +158,17 @@ class FixTables(Listener):
         self._run("DELETE FROM fix_guard")
         self._run("INSERT INTO fix_guard VALUES (0)")
         with self._unlock():
-            for table in (*_COMPARED, "fix_left_out"):
+            for table in ("fix_history", "fix_count", "fix_strategy", "fix_left_out", *_SUMMARIES):
                 self._run(f"DELETE FROM {table}")
             for author in self._rolled_back():
                 self._run("INSERT INTO fix_left_out VALUES (?)", (author,))
-            self._fill()
+            for batch in self._batches(f"NOT {_IS_LEFT_OUT}", ()):
+                self._show(batch)
+                self._word(batch)
+                self._add_up(batch, 1)
+            for table, (_, key, columns, newest) in _SUMMARIES.items():
+                whole = ", ".join((key, *columns, newest))
+                self._run(f"INSERT INTO {table} ({whole}) SELECT {whole} FROM {table}_now")
 
     # --- keeping them current ---
 
@@ -188,18 +188,31 @@ class FixTables(Listener):
 
     def _count(self, entries: Sequence[Numbered], sign: int) -> None:
         """Fixes that count from now on (1), or no longer (-1). Their records show it already."""
-        if entries:
-            with self._unlock():
-                if sign > 0:
-                    self._show(entries)
-                else:
-                    self._hide(entries)
-                self._add_up(entries, sign)
+        if not entries:
+            return
+        with self._unlock():
+            self._add_up(entries, sign)
+            changed: list[str] = []
+            if sign > 0:
+                self._show(entries)
+                self._word(entries)
+            else:
+                self._hide(entries)
+                changed = self._word_anew(entries)
+            for table, (part, *_) in _SUMMARIES.items():
+                newest: dict[str, str | None] = {}
+                newest.update(
+                    sorted((getattr(entry, part), entry.timestamp) for _, entry in entries)
+                )
+                if sign < 0:  # with those that had the words of what went
+                    having = "SELECT key FROM fix_count WHERE scope = ? AND item = ?"
+                    others = (self.session.column(having, (part, one)) for one in changed)
+                    newest = dict.fromkeys([*newest, *chain(*others)])
+                self._sum_up(table, newest)
 
     @contextmanager
     def _unlock(self) -> Iterator[None]:
         """What fails takes the transaction with it, and the open guard."""
-        self._words = {}
         self._run("UPDATE fix_guard SET open = 1")
         yield
         self._run("UPDATE fix_guard SET open = 0")
@@ -221,15 +234,9 @@ class FixTables(Listener):
             for batch in self._batches("author = ?", (author,)):
                 self._count(batch, -1 if author in now else 1)
 
-    def _fill(self) -> None:
-        for batch in self._batches(f"NOT {_IS_LEFT_OUT}", ()):
-            self._show(batch)
-            self._add_up(batch, 1)
-
     def _batches(self, where: str, values: tuple[Any, ...]) -> Iterator[list[Numbered]]:
         """The fixes of the default project that are not archived and pass a condition."""
-        ours = f"project_id = '{DEFAULT_PROJECT}' AND {_COUNTS}"
-        rows = self._run(f"SELECT {_STORED} WHERE {ours} AND {where} ORDER BY seq", values)
+        rows = self._run(f"SELECT {_STORED} WHERE {_OURS} AND {where} ORDER BY seq", values)
         return batches(self._entries(rows), limits.BATCH_ROWS)
 
     def _entries(self, rows: Iterable[tuple[Any, ...]]) -> Iterator[Numbered]:
@@ -240,13 +247,13 @@ class FixTables(Listener):
 
     # --- rows and sums ---
 
-    def _show(self, entries: Iterable[Numbered]) -> None:
+    def _show(self, entries: Iterable[Numbered], prefix: str = "main.") -> None:
         columns, marks = COLUMNS, ", ".join("?" * len(FixRow._fields))
         if self._has_newer_name():
             columns = f"{COLUMNS}, {NEWER_NAME}"
             marks += f", ?{FixRow._fields.index('claude_analysis') + 1}"
         self._connection.executemany(
-            f"INSERT INTO {self._prefix}fix_history ({columns}) VALUES ({marks})",
+            f"INSERT INTO {prefix}fix_history ({columns}) VALUES ({marks})",
             [(seq, *entry.shown) for seq, entry in entries if entry.shown is not None],
         )
 
@@ -259,108 +266,73 @@ class FixTables(Listener):
         return False
 
     def _hide(self, entries: Iterable[Numbered]) -> None:
-        self._connection.executemany(
-            f"DELETE FROM {self._prefix}fix_history WHERE id = ?", [(seq,) for seq, _ in entries]
-        )
+        numbers = [(seq,) for seq, _ in entries]
+        self._connection.executemany("DELETE FROM fix_history WHERE id = ?", numbers)
 
-    def _add_up(self, entries: Sequence[Numbered], sign: int) -> None:
-        counted, patterns = f"{self._prefix}fix_count", f"{self._prefix}issue_patterns"
+    def _add_up(self, entries: Sequence[Numbered], sign: int, prefix: str = "main.") -> None:
         # summed up first: of a thousand fixes most are of the same few
         sums = defaultdict[tuple[str, str, str], list[int]](lambda: [0, 0, 0])
-        seen = defaultdict[tuple[str, str], list[Any]](lambda: [0, 0, ""])
         for _, entry in entries:
-            verified = sign * (entry.level == SUCCEEDED)
             for place in _places(entry):
                 figures = sums[place]
                 figures[0] += sign
                 figures[1] += sign * (entry.level >= APPLIED)
-                figures[2] += verified
-            pattern = seen[entry.pattern, entry.signature]
-            pattern[0] += verified
-            pattern[1] += sign - verified
-            pattern[2] = max(pattern[2], entry.timestamp)
+                figures[2] += sign * (entry.level == SUCCEEDED)
         self._connection.executemany(
-            f"INSERT INTO {counted} VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (scope, key, item) DO "
+            f"INSERT INTO {prefix}fix_count VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO "
             "UPDATE SET attempts = attempts + excluded.attempts, "
             "applied = applied + excluded.applied, verified = verified + excluded.verified",
             sorted((*place, *figures) for place, figures in sums.items()),
         )
-        self._connection.executemany(
-            f"INSERT INTO {patterns} (pattern_name, issue_signature, success_count, "
-            "failure_count, last_seen, confidence_score) "
-            f"VALUES (?1, ?2, ?3, ?4, ?5, min(1.0, (?3 + ?4) / {_FULL})) "
-            "ON CONFLICT (pattern_name) DO UPDATE SET "
-            "success_count = success_count + excluded.success_count, "
-            "failure_count = failure_count + excluded.failure_count, "
-            "last_seen = max(last_seen, excluded.last_seen), confidence_score = min(1.0, "
-            "(success_count + excluded.success_count + failure_count + excluded.failure_count) / "
-            f"{_FULL})",
-            sorted((*pattern, *figures) for pattern, figures in seen.items()),
-        )
         if sign < 0:
             is_over = "scope = ? AND key = ? AND item = ? AND attempts <= 0"
-            self._connection.executemany(f"DELETE FROM {counted} WHERE {is_over}", sums.keys())
-            for name, signature in seen:
-                self._set_last_time(name, signature)
-        best = f"UPDATE {patterns} SET best_fix = ? WHERE pattern_name = ?"
-        for name in {name for name, _ in seen}:
-            self._run(best, (self._best_fix(name), name))
-        newest = dict(sorted((entry.model, entry.timestamp) for _, entry in entries))
-        for model, at in newest.items():
-            self._characterise(model, at if sign > 0 else None)
+            self._connection.executemany(f"DELETE FROM fix_count WHERE {is_over}", sums.keys())
 
-    def _set_last_time(self, name: str, signature: str) -> None:
-        """Of a pattern of which a fix went; where it was the last one, the pattern goes as well."""
-        table = f"{self._prefix}issue_patterns"
-        is_over = "pattern_name = ? AND success_count + failure_count <= 0"
-        self._run(f"DELETE FROM {table} WHERE {is_over}", (name,))
-        if self._connection.changes():
-            return
-        keys = f"signature:{signature}", exact_key("cleaned", signature)
-        newest = f"SELECT r.seq {_COUNTING_WITH_KEY} IN (?, ?) ORDER BY r.at_us DESC"
-        numbers = self._run(newest, keys).fetchall()
+    def _word(self, entries: Iterable[Numbered]) -> None:
+        """Strategies in the words of the newest fix that followed them."""
+        self._connection.executemany(
+            "INSERT INTO fix_strategy VALUES (?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET "
+            "seq = excluded.seq, fix_commands = excluded.fix_commands, "
+            "analysis = excluded.analysis, words = excluded.words WHERE excluded.seq >= seq",
+            [(entry.strategy, seq, *entry.words) for seq, entry in entries if entry.strategy],
+        )
+
+    def _word_anew(self, gone: Iterable[Numbered]) -> list[str]:
+        """Those that were in the words of fixes that are gone, in the words of the newest one that
+        is left. Returns them.
+        """
+        taken = "DELETE FROM fix_strategy WHERE strategy = ? AND seq = ?"
+        changed = [
+            entry.strategy for seq, entry in gone if self.session.run(taken, (entry.strategy, seq))
+        ]
+        newest = f"SELECT r.seq {_DOING} ORDER BY k.seq DESC LIMIT 1"
         whole = f"SELECT {_STORED} WHERE seq = ?"
-        entries = self._entries(row for number in numbers for row in self._run(whole, number))
-        last = next((entry.timestamp for _, entry in entries if entry.pattern == name), "")
-        self._run(f"UPDATE {table} SET last_seen = ? WHERE pattern_name = ?", (last, name))
+        for strategy in changed:
+            for seq in self._run(newest, (exact_key("strategy", strategy),)).fetchall():
+                self._word(self._entries(self._run(whole, seq).fetchall()))
+        return changed
+
+    def _sum_up(self, table: str, newest: Mapping[str, str | None]) -> None:
+        """Rows of a table that is put together from sums, by their names, each with when its newest
+        fix was; None where one went, and that is looked up.
+        """
+        _, key, columns, at = _SUMMARIES[table]
+        renewed = ", ".join(f"{column} = excluded.{column}" for column in columns)
+        for name, time in newest.items():
+            last = f"{at} = " + (f"excluded.{at}" if time is None else f"max({at}, excluded.{at})")
+            self._run(
+                f"INSERT INTO {table} ({key}, {', '.join(columns)}, {at}) SELECT {key}, "
+                f"{', '.join(columns)}, {at if time is None else '?2'} FROM {table}_now "
+                f"WHERE {key} = ?1 ON CONFLICT ({key}) DO UPDATE SET {renewed}, {last}",
+                (name,) if time is None else (name, time),
+            )
+            if time is None:
+                is_left = f"SELECT 1 FROM {table}_now WHERE {key} = ?1"
+                self._run(
+                    f"DELETE FROM {table} WHERE {key} = ?1 AND NOT EXISTS ({is_left})", (name,)
+                )
 
     # --- what is said about them ---
-
-    def _best_fix(self, pattern: str) -> str | None:
-        for strategy, _, verified in self._top("pattern", pattern, LOOKED_INTO_MAX):
-            if words := self._find_words(strategy):
-                best = {"fix_commands": words[0], "analysis": words[1], "verified": verified}
-                return json.dumps(best, ensure_ascii=False)
-        return None
-
-    def _characterise(self, model: str, at: str | None) -> None:
-        """`at` is when its newest fix was; None where one went, so that it is looked up which is
-        the newest.
-        """
-        table = f"{self._prefix}model_characteristics"
-        sums = f"sum(attempts), sum(applied), sum(verified) FROM {self._prefix}fix_count"
-        of_model = self._run(f"SELECT {sums} WHERE scope = 'issue' AND key = ?", (model,))
-        attempts, applied, verified = of_model.get
-        if not attempts:
-            self._run(f"DELETE FROM {table} WHERE model_name = ?", (model,))
-            return
-        issues = json.dumps([issue for issue, _, _ in self._list_issues(model)], ensure_ascii=False)
-        helped = self._in_words(self._top("model", model, LOOKED_INTO_MAX))
-        fixes = json.dumps([strategy.text for strategy in helped], ensure_ascii=False)
-        last_updated = "max(last_updated, ?6)"
-        if at is None:
-            ours = f"project_id = '{DEFAULT_PROJECT}' AND {_COUNTS} AND NOT {_IS_LEFT_OUT}"
-            sql = f"SELECT max(at_us) FROM main.record WHERE model = ? AND {ours}"
-            newest_us: int | None = self._run(sql, (model,)).get
-            at, last_updated = "" if newest_us is None else write_time(from_us(newest_us)), "?6"
-        notes = f"{applied} of {attempts} fixes were applied, {verified} of them verified"
-        self._run(
-            f"INSERT INTO {table} VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) "
-            "ON CONFLICT (model_name) DO UPDATE SET total_tests = ?2, success_rate = ?3, "
-            "common_issues = ?4, effective_fixes = ?5, "
-            f"last_updated = {last_updated}, performance_notes = ?7",
-            (model, attempts, verified / attempts, issues, fixes, at, notes),
-        )
 
     def _top(self, scope: str, key: str, limit: int, *, failed: bool = False) -> list[CountedItem]:
         """Strategies that were verified to work, the most often first; or those that never were, the
@@ -376,27 +348,18 @@ class FixTables(Listener):
         return self._items("issue", model, wanted, FIXES_LISTED_MAX)
 
     def _items(self, scope: str, key: str, wanted: str, limit: int) -> list[CountedItem]:
-        selecting = f"SELECT item, attempts, verified FROM {self._prefix}fix_count"
+        selecting = "SELECT item, attempts, verified FROM main.fix_count"
         sql = f"{selecting} WHERE scope = ? AND key = ? AND {wanted} LIMIT ?"
         return self.session.select(sql, (scope, key, limit))
 
     def _in_words(self, items: Iterable[CountedItem]) -> list[CountedStrategy]:
+        sql = "SELECT words FROM main.fix_strategy WHERE strategy = ? AND words <> ''"
         worded = (
-            CountedStrategy(text, attempts, verified)
+            CountedStrategy(words, attempts, verified)
             for strategy, attempts, verified in items
-            if (words := self._find_words(strategy)) and (text := strategy_text(*words))
+            for words in self.session.column(sql, (strategy,))
         )
         return list(islice(worded, FIXES_LISTED_MAX))
-
-    def _find_words(self, strategy: str) -> tuple[list[str], str] | None:
-        """The commands, else the analysis, of the newest fix that did this."""
-        if strategy not in self._words:
-            newest = f"SELECT r.body {_COUNTING_WITH_KEY} = ? ORDER BY k.seq DESC LIMIT 1"
-            body: str | None = self._run(newest, (exact_key("strategy", strategy),)).get
-            self._words[strategy] = None
-            with suppress(ValueError, KeyError):  # what cannot be read, doctor names
-                self._words[strategy] = did(json.loads(plain_body(body))) if body else None
-        return self._words[strategy]
 
     def read_knowledge(self) -> FixKnowledge:
         """Bounded in everything: the most frequent names, and of each the first few."""
@@ -413,7 +376,8 @@ class FixTables(Listener):
             for scope, names, failed in lists
         )
         patterns = self._run(
-            f"SELECT {_PATTERN_FIGURES}, best_fix FROM main.issue_patterns "
+            "SELECT pattern_name, issue_signature, success_count, failure_count, last_seen, "
+            "confidence_score, best_fix FROM main.issue_patterns "
             f"ORDER BY success_count + failure_count DESC, pattern_name LIMIT {KNOWN_NAMES_MAX}"
         )
         issues = {name: self._list_issues(name) for name in models}
@@ -438,7 +402,7 @@ class FixTables(Listener):
         somebody vouches for one.
         """
         if strategy not in self._sources:
-            sql = f"SELECT r.author, r.status {_COUNTING_WITH_KEY} = ? ORDER BY k.seq DESC LIMIT ?"
+            sql = f"SELECT r.author, r.status {_DOING} ORDER BY k.seq DESC LIMIT ?"
             key = exact_key("strategy", strategy)
             rows = self.session.select(sql, (key, SOURCES_FROM_FIXES_MAX))
             authors = {author for author, _ in rows}
@@ -449,42 +413,45 @@ class FixTables(Listener):
     # --- checking ---
 
     def count_differing(self, project: str) -> int:
-        """Texts of a strategy may differ in what makes no other strategy of it."""
+        """How many rows are not what the records say; words of a strategy may be any of those who
+        followed it.
+        """
         if project != DEFAULT_PROJECT:
             return 0
-        fresh = FixTables(self.session, _FRESH)
-        for table in _COMPARED:
+        for table in ("fix_history", "fix_count"):
             self._run(f"DROP TABLE IF EXISTS {_FRESH}{table}").fetchall()
-            sql = "SELECT sql FROM main.sqlite_schema WHERE name = ?"
-            definition: str = self._run(sql, (table,)).get
-            definition = definition.replace(f"TABLE {table}", f"TABLE {_FRESH}{table}", 1)
-            self._run(definition.replace(" AUTOINCREMENT", "")).fetchall()
-        fresh._fill()
+            self._run(f"CREATE TABLE {_FRESH}{table} AS SELECT * FROM main.{table} LIMIT 0")
+        self._run(f"CREATE UNIQUE INDEX {_FRESH}place ON fresh_fix_count (scope, key, item)")
+        for batch in self._batches(f"NOT {_IS_LEFT_OUT}", ()):
+            self._show(batch, _FRESH)
+            self._add_up(batch, 1, _FRESH)
         differing = len(self._left_out() ^ self._rolled_back())
-        for table, (columns, worded) in _COMPARED.items():
-            kept, made = (f"SELECT {columns} FROM {prefix}{table}" for prefix in ("main.", _FRESH))
-            sides: list[set[tuple[Any, ...]]] = []
-            for these, those in ((kept, made), (made, kept)):
-                rows = self._run(f"SELECT * FROM ({these} EXCEPT {those})").fetchall()
-                texts = (canonical(row[-1]) if worded and row[-1] else row[-1] for row in rows)
-                sides.append({(*row[:-1], text) for row, text in zip(rows, texts, strict=True)})
-            differing += len(sides[0] ^ sides[1])
-            self._run(f"DROP TABLE {_FRESH}{table}").fetchall()
+        for kept, made in _COMPARED:
+            sql = f"SELECT * FROM (SELECT {{}} EXCEPT SELECT {{}})"  # noqa: F541
+            sides = (
+                self._run(sql.format(*pair)).fetchall() for pair in ((kept, made), (made, kept))
+            )
+            differing += sum(map(len, sides))
         return differing + int(self._run("SELECT open FROM main.fix_guard").fetchall() != [(0,)])
 
 
-# Where there are commands, the analysis beside them is that of one of those who ran them.
-_COMPARED_FIX: Final = (
-    "CASE WHEN best_fix ->> '$.fix_commands' = '[]' THEN best_fix "
-    "ELSE json_remove(best_fix, '$.analysis') END"
+_FRESH: Final = "temp.fresh_"
+_SUMS: Final = "scope, key, item, attempts, applied, verified"
+_PATTERNS: Final = (
+    "pattern_name, success_count, failure_count, last_seen, best_fix ->> '$.verified'"
 )
-# Of each table what must be as the records say, and whether the last column is a text of a strategy.
-_COMPARED: Final[dict[str, tuple[str, bool]]] = {
-    "fix_history": (COLUMNS, False),
-    "issue_patterns": (f"{_PATTERN_FIGURES}, {_COMPARED_FIX}", True),
-    "model_characteristics": (f"{_MODEL_FIGURES}, effective_fixes", True),
-    "fix_count": ("scope, key, item, attempts, applied, verified", False),
-}
+_MODELS: Final = "model_name, total_tests, success_rate, common_issues, last_updated"
+# What must be the same: what is kept, and what follows from the records.
+_COMPARED: Final = (
+    (f"{COLUMNS} FROM main.fix_history", f"{COLUMNS} FROM {_FRESH}fix_history"),
+    (f"{_SUMS} FROM main.fix_count", f"{_SUMS} FROM {_FRESH}fix_count"),
+    (f"{_PATTERNS} FROM main.issue_patterns", f"{_PATTERNS} FROM main.issue_patterns_now"),
+    (
+        f"{_MODELS} FROM main.model_characteristics",
+        f"{_MODELS} FROM main.model_characteristics_now",
+    ),
+    ("item FROM main.fix_count WHERE scope = 'type'", "strategy FROM main.fix_strategy"),
+)
 
 
 def _places(entry: FixEntry) -> Iterator[tuple[str, str, str]]:
@@ -493,6 +460,7 @@ def _places(entry: FixEntry) -> Iterator[tuple[str, str, str]]:
     """
     yield "issue", entry.model, entry.issue_type
     yield "type_of", entry.issue_type, ""
+    yield "pattern_of", entry.pattern, entry.signature
     if entry.strategy:
         yield "type", entry.issue_type, entry.strategy
         yield "model", entry.model, entry.strategy

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from hardwon.lessons.laying_down import find_rule_text
@@ -77,7 +77,7 @@ class Teaching:
 
     def to_json(self) -> str:
         """For the column that keeps it."""
-        return json.dumps(asdict(self), ensure_ascii=False, separators=(",", ":"))
+        return json.dumps(vars(self), ensure_ascii=False, separators=(",", ":"), default=vars)
 
     @classmethod
     def from_json(cls, text: str) -> Teaching:

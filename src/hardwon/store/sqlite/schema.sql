@@ -227,7 +227,43 @@ CREATE TABLE fix_count (
     PRIMARY KEY (scope, key, item)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX fix_count_best ON fix_count (scope, key, verified DESC, attempts);
+CREATE TABLE fix_strategy (
+    strategy TEXT PRIMARY KEY, seq INTEGER NOT NULL, fix_commands TEXT NOT NULL, analysis TEXT NOT NULL,
+    words TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
 CREATE TABLE fix_left_out (author TEXT PRIMARY KEY) STRICT, WITHOUT ROWID;
+-- What is put together from the sums: `issue_patterns` and `model_characteristics` as they are to be. What was
+-- done most often with success comes first; ten of a kind are listed.
+CREATE VIEW issue_patterns_now AS
+SELECT p.key AS pattern_name, p.item AS issue_signature, p.verified AS success_count,
+    p.attempts - p.verified AS failure_count, min(1.0, p.attempts / 10.0) AS confidence_score,
+    (SELECT json_object('fix_commands', json(w.fix_commands), 'analysis', w.analysis, 'verified', s.verified)
+        FROM fix_count s JOIN fix_strategy w ON w.strategy = s.item
+        WHERE s.scope = 'pattern' AND s.key = p.key AND s.verified > 0
+        ORDER BY s.verified DESC, s.attempts, s.item LIMIT 1) AS best_fix,
+    (SELECT max(at) FROM (
+        SELECT max(timestamp) AS at FROM fix_history WHERE issue_signature = p.item
+        UNION ALL SELECT max(strftime('%Y-%m-%dT%H:%M:%S', r.at_us / 1000000, 'unixepoch')
+            || printf('.%06d+00:00', r.at_us % 1000000))
+        FROM record_key k JOIN record r ON r.seq = k.seq WHERE k.project_id = 'default'
+        AND k.key = 'cleaned:' || p.item AND r.status <> 'archived'
+        AND r.author NOT IN (SELECT author FROM fix_left_out))) AS last_seen
+FROM fix_count p WHERE p.scope = 'pattern_of';
+CREATE VIEW model_characteristics_now AS
+SELECT c.key AS model_name, sum(c.attempts) AS total_tests,
+    CAST(sum(c.verified) AS REAL) / sum(c.attempts) AS success_rate,
+    (SELECT json_group_array(item) FROM (SELECT item FROM fix_count i WHERE i.scope = 'issue' AND i.key = c.key
+        ORDER BY i.attempts DESC, i.item LIMIT 10)) AS common_issues,
+    (SELECT json_group_array(words) FROM (SELECT w.words FROM fix_count s JOIN fix_strategy w
+        ON w.strategy = s.item WHERE s.scope = 'model' AND s.key = c.key AND s.verified > 0
+        ORDER BY s.verified DESC, s.attempts, s.item LIMIT 10)) AS effective_fixes,
+    (SELECT strftime('%Y-%m-%dT%H:%M:%S', max(at_us) / 1000000, 'unixepoch')
+        || printf('.%06d+00:00', max(at_us) % 1000000)
+        FROM record WHERE project_id = 'default' AND model = c.key AND kind IN ('fix', 'cleaned')
+        AND status <> 'archived' AND author NOT IN (SELECT author FROM fix_left_out)) AS last_updated,
+    sum(c.applied) || ' of ' || sum(c.attempts) || ' fixes were applied, ' || sum(c.verified)
+        || ' of them verified' AS performance_notes
+FROM fix_count c WHERE c.scope = 'issue' GROUP BY c.key;
 CREATE TABLE fix_guard (open INTEGER NOT NULL) STRICT;
 INSERT INTO fix_guard VALUES (0);
 CREATE TRIGGER fix_history_insert_guarded BEFORE INSERT ON fix_history
