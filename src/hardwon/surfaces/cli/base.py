@@ -92,78 +92,76 @@ def command(
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Makes a command of a function, with `--json`, which `show` obeys."""
 
-    def obey(named: dict[str, Any]) -> None:
-        Line.as_json = "as_json" in named
-
     def add(function: Callable[..., None]) -> Callable[..., None]:
         """The function, as it was."""
-        made = with_options("", {"as_json": Json}, obey)(function) if prints_json else function
-        group.command(name, **settings)(declare(made))
+        group.command(name, **settings)(declare(function, prints_json))
         return function
 
     return add
 
 
-def declare(function: Callable[..., None]) -> Callable[..., None]:
+class Shared(NamedTuple):
+    """What several commands take: options by name, in place of one parameter, which gets what `read`
+    makes of those that somebody gave.
+    """
+
+    options: Mapping[str, Any]
+    read: Callable[[dict[str, Any]], Any] = dict
+
+
+def declare(function: Callable[..., None], prints_json: bool = False) -> Callable[..., None]:
     """The function as typer is to see it: parameters before a `*` are arguments, those behind it
     options, and its docstring says what they mean.
     """
     about, _, listed = str(inspect.getdoc(function)).partition("\n\nOptions:\n")
     lines = re.sub(r"\n +", " ", dedent(listed)).splitlines()
     meanings = {match[1]: match.groups()[1:] for match in map(_MEANING.fullmatch, lines) if match}
-    parameters = []
+    parameters, shared = list[inspect.Parameter](), dict[str, Shared]()
+    more: dict[str, Any] = {}
     for one in inspect.signature(function).parameters.values():
-        metavar, meaning, default = meanings.get(one.name, (None, None, None))
-        shape = one.annotation
-        if meaning:
-            more: dict[str, Any] = {"show_default": default} if default else {}
-            if one.kind is one.KEYWORD_ONLY:
-                names = [f"--{one.name.replace('_', '-')}"] if shape is bool else []
-                shape = Annotated[shape, opt(meaning, *names, metavar=metavar, **more)]
-            else:
-                shape = Annotated[shape, arg(meaning, metavar, **more)]
-        if one.name in _OFFERED and hasattr(shape, "__metadata__"):
-            shape.__metadata__[0].autocompletion = complete(_OFFERED[one.name])
-        parameters.append(one.replace(annotation=shape))
-    return _sign(lambda **values: function(**values), about, parameters)
+        shape, (first, *_) = one.annotation, getattr(one.annotation, "__metadata__", (None,))
+        if isinstance(first, Shared):
+            shared[one.name] = first
+            more |= first.options
+        elif one.name in meanings:
+            shape = _describe(one, *meanings[one.name])
+            parameters.append(one.replace(annotation=shape))
+        else:
+            parameters.append(one)
+    more |= {"as_json": Json} if prints_json else {}
+    keyword = inspect.Parameter.KEYWORD_ONLY
+    parameters += [
+        inspect.Parameter(name, keyword, default=None, annotation=shape)
+        for name, shape in more.items()
+    ]
+    for one in parameters:
+        if one.name in _OFFERED and hasattr(one.annotation, "__metadata__"):
+            one.annotation.__metadata__[0].autocompletion = complete(_OFFERED[one.name])
 
+    def run(**values: Any) -> None:
+        Line.as_json = bool(values.pop("as_json", False))
+        for name, (options, read) in shared.items():
+            every = {option: values.pop(option) for option in options}
+            values[name] = read(
+                {key: value for key, value in every.items() if value not in (None, [])}
+            )
+        function(**values)
 
-def _sign(
-    run: Callable[..., None], about: str, parameters: Sequence[inspect.Parameter]
-) -> Callable[..., None]:
-    """The function, which typer takes for one with these parameters."""
     run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     run.__annotations__ = {one.name: one.annotation for one in parameters}
     run.__doc__ = about
     return run
 
 
-def with_options(
-    into: str, options: Mapping[str, Any], take: Callable[[dict[str, Any]], Any] = dict
-) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """These options in place of the function's parameter `into`, if there is one, which gets what
-    `take` makes of those that somebody gave, by name. So what several commands take is written down
-    once.
-    """
-
-    def add(function: Callable[..., None]) -> Callable[..., None]:
-        """The function with these parameters."""
-
-        def run(**values: Any) -> None:
-            all_values = {name: values.pop(name) for name in options}
-            named = {name: value for name, value in all_values.items() if value not in (None, [])}
-            taken = take(named)
-            function(**values, **({into: taken} if into else {}))
-
-        own = inspect.signature(function).parameters.values()
-        keyword = inspect.Parameter.KEYWORD_ONLY
-        more = [
-            inspect.Parameter(name, keyword, default=None, annotation=shape)
-            for name, shape in options.items()
-        ]
-        return _sign(run, str(function.__doc__), [*(one for one in own if one.name != into), *more])
-
-    return add
+def _describe(
+    parameter: inspect.Parameter, metavar: str | None, meaning: str, default: str | None
+) -> Any:
+    """Its type, with what typer asks for."""
+    more: dict[str, Any] = {"show_default": default} if default else {}
+    if parameter.kind is not parameter.KEYWORD_ONLY:
+        return Annotated[parameter.annotation, arg(meaning, metavar, **more)]
+    names = [f"--{parameter.name.replace('_', '-')}"] if parameter.annotation is bool else []
+    return Annotated[parameter.annotation, opt(meaning, *names, metavar=metavar, **more)]
 
 
 # What commands take.

@@ -22,7 +22,7 @@ from hardwon.records.fields import check_that
 from hardwon.records.kinds import Action, AnyRecord, Decision, Verifier, name_sources
 from hardwon.surfaces.cli import base as cli
 from hardwon.surfaces.cli import views
-from hardwon.surfaces.cli.everyday import with_filters
+from hardwon.surfaces.cli.everyday import Filters
 from hardwon.text.terms import say_count
 
 if TYPE_CHECKING:
@@ -148,11 +148,10 @@ def write_event(happened: "LifeEvent") -> str:
 
 
 @cli.command(app, "forget")
-@with_filters
 def forget(
     ids: cli.Texts = None,
     *,
-    filters: dict[str, Any],
+    filters: Filters,
     by: cli.By = "user",
     dry_run: cli.DryRun = False,
     yes: cli.Yes = False,

@@ -50,7 +50,7 @@ def read_filters(filters: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-with_filters = cli.with_options("filters", FILTERS, read_filters)
+Filters = Annotated[dict[str, Any], cli.Shared(FILTERS, read_filters)]
 AsOf = Annotated[cli.Text, cli.opt("As it was believed then.", metavar="TIME")]
 HowMany = Annotated[int, cli.opt("How many.", "--limit", "-k")]
 
@@ -161,8 +161,7 @@ def config() -> None:
 
 
 @cli.command(app, "recall")
-@with_filters
-def recall(query: str, *, filters: dict[str, Any], limit: HowMany = 5, as_of: AsOf = None) -> None:
+def recall(query: str, *, filters: Filters, limit: HowMany = 5, as_of: AsOf = None) -> None:
     """Find what answers a question, the best first.
 
     `--path` is a glob over the related files. A day is meant from its beginning, in UTC.
@@ -311,9 +310,8 @@ def stats() -> None:
 
 
 @cli.command(app, "browse")
-@with_filters
 def browse(
-    *, filters: dict[str, Any], limit: HowMany = limits.PAGE_RECORDS, cursor: cli.Text = None
+    *, filters: Filters, limit: HowMany = limits.PAGE_RECORDS, cursor: cli.Text = None
 ) -> None:
     """List records, the newest first. For all of them there is export.
 

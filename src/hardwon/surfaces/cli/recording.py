@@ -45,9 +45,12 @@ EXPERIENCE: Final = {
 }
 
 
+Named = Annotated[dict[str, Any], cli.Shared(EXPERIENCE | ENVELOPE)]
+Fields = Annotated[dict[str, Any], cli.Shared(ENVELOPE)]
+
+
 @cli.command(app, "remember")
-@cli.with_options("named", EXPERIENCE | ENVELOPE)
-def remember(content: str, *, named: dict[str, Any], key: cli.Texts = None) -> None:
+def remember(content: str, *, named: Named, key: cli.Texts = None) -> None:
     """Keep an experience. Prints its id, and its file where the memory has a tree.
 
     A tree of files has folders for the tools and the words that the help names; others are kept
@@ -97,11 +100,10 @@ File = Annotated[str, cli.arg("A file of JSON objects; - is standard input.", "F
 
 
 @cli.command(group, "fact")
-@cli.with_options("fields", ENVELOPE)
 def record_fact(
     content: cli.Text = None,
     *,
-    fields: dict[str, Any],
+    fields: Fields,
     fact_type: cli.Text = None,
     confidence: float | None = None,
     from_json: cli.Text = None,
@@ -128,8 +130,7 @@ def record_fact(
 
 
 @cli.command(group, "episode")
-@cli.with_options("fields", ENVELOPE)
-def record_episode(file: File = cli.STDIN, *, fields: dict[str, Any]) -> None:
+def record_episode(file: File = cli.STDIN, *, fields: Fields) -> None:
     """Keep scored attempts at tasks.
 
     An object has `task_id` and `score` (0 to 1), and may have `steps`, `trajectory_summary`,
@@ -146,8 +147,7 @@ def record_episode(file: File = cli.STDIN, *, fields: dict[str, Any]) -> None:
 
 
 @cli.command(group, "fix")
-@cli.with_options("fields", ENVELOPE)
-def record_fix(file: File = cli.STDIN, *, fields: dict[str, Any]) -> None:
+def record_fix(file: File = cli.STDIN, *, fields: Fields) -> None:
     """Keep attempts to fix an issue: whether each went in, and whether it was then seen to work.
 
     An object has `issue` (with `model`, `issue_type`, `description`, `error_output`), `fix_success`
@@ -164,8 +164,7 @@ def record_fix(file: File = cli.STDIN, *, fields: dict[str, Any]) -> None:
 
 
 @cli.command(group, "trajectory")
-@cli.with_options("fields", ENVELOPE)
-def record_trajectory(file: File = cli.STDIN, *, fields: dict[str, Any]) -> None:
+def record_trajectory(file: File = cli.STDIN, *, fields: Fields) -> None:
     """Keep what was done step by step, and how it ended.
 
     An object has `task` and `steps` (each with `action`, `observation`, and `ok` or `reward`), and may
