@@ -392,7 +392,7 @@ def compact(*, yes: cli.Yes = False) -> None:
 
 @cli.command(app, "doctor")
 def doctor() -> None:
-    """Check that everything is as it was written, and start the installed hooks once.
+    """Check that everything is as it was written, and that hooks start.
 
     The exit code is 1 where something is wrong.
 
