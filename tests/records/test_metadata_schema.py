@@ -132,6 +132,36 @@ def test_programs_and_agents_send_it_as_it_stands(tmp_path: Path) -> None:
         assert len(list(memory.browse(kind="fact", author="tester"))) == 1
 
 
+def test_what_no_field_is_for_goes_round_and_other_projects_are_passed_over(tmp_path: Path) -> None:
+    envelope = {**METADATA, "validation": {"status": "hypothesis"}, "team": {"name": "core"}}
+    more = {"metadata": {**envelope, "context": {**METADATA["context"], "host.name": "ci-7"}}}
+    step = {**TRAJECTORY["steps"][0], "seconds": 3}
+    sent = [
+        {**FACT, **more, "upvotes": 7},
+        {**TRAJECTORY, **more, "steps": [step]},
+        {**PATTERN, **more, "notes": ["AKIA" + "Q3EGRVKLM2NPQRST", None]},
+    ]
+    other = {**FACT, "metadata": {**envelope, "project_id": "shop"}}
+    old, back = tmp_path / "old.json", tmp_path / "back.jsonl"
+    old.write_text(json.dumps([*sent, other]))
+    with Memory(tmp_path / "brain") as memory:
+        loaded = memory.load(old)
+        assert (loaded.added, loaded.aside, loaded.elsewhere) == (3, 9, {"shop": 1})
+        aside, shop = loaded.notes
+        assert "kept as they are: 9" in aside
+        assert "hardwon --project shop load" in shop
+        assert memory.load(old).present == 3
+        assert memory.export(back, as_schema=True) == 3
+        sent[2]["notes"][0] = "[REDACTED:aws-key-id]"
+        written = [json.loads(line) for line in back.read_text().splitlines()]
+        assert all(line in sent for line in written)
+        old.write_text(json.dumps([other]))
+        with pytest.raises(InvalidInputError, match="'shop' is not allowed"):
+            memory.load(old)
+    with Memory(tmp_path / "elsewhere") as memory:
+        assert memory.load(back).added == 3
+
+
 def test_what_it_wrote_goes_back_in(memory: Memory) -> None:
     memory.care.take_in(map(read_record, ALL))
     patterns = memory.care.adopted("metadata schema")

@@ -142,15 +142,18 @@ class Keeping(Group):
         """
         return cleanup.compact(self._project, progress)
 
-    def export(self, path: str | Path, progress: Progress | None = None) -> int:
+    def export(
+        self, path: str | Path, progress: Progress | None = None, *, as_schema: bool = False
+    ) -> int:
         """Writes every record of the project, as of one instant, to the file at `path`, one JSON
         object a line; returns how many. Fixes that were cleaned up are written whole; of those that
         were compacted since there is nothing left to write, and only `merge` carries what they
-        taught.
+        taught. `as_schema`: as the metadata schema writes records, with what it says of their standing
+        alone.
         """
         asked, here = check_path("path", path), self._project.store.location
         target = files.target("path", asked, here, "records.jsonl")
-        return transfer.export(self._project, target, progress)
+        return transfer.export(self._project, target, progress, as_schema=as_schema)
 
     def load(
         self,
@@ -175,7 +178,8 @@ class Keeping(Group):
             lambda: check_path("path", path), dry_run=dry_run, by=by, strict=strict, trust=trust
         )
         read, reason = partial(transfer.read_file, file, strict=strict), f"from {file.name}"
-        return transfer.load(self._project, read, by, dry_run, progress, reason=reason, trust=trust)
+        how = {"trust": trust, "of_others": True}
+        return transfer.load(self._project, read, by, dry_run, progress, reason=reason, **how)
 
     def backup(self, path: str | Path, progress: Progress | None = None) -> Backup:
         """Copies the whole memory file to `path` as of one instant, while others write; verified,

@@ -114,7 +114,9 @@ class Loaded:
     """What came from elsewhere. `conflicting`: ids kept here with other content, which stays;
     `forgotten`: ids that were forgotten here and stay so; `lowered`: how many of those added came
     with each status that is not taken over; `retired`: how many are archived here now because they
-    are there; `events`: how much of what was decided about records there is taken over, with trust.
+    are there; `events`: how much of what was decided about records there is taken over, with trust;
+    `aside`: how many values no field is for, which are kept beside the others; `elsewhere`: how many
+    records of which other projects were passed over.
     """
 
     read: int = 0
@@ -126,10 +128,14 @@ class Loaded:
     lowered: dict[str, int] = field(default_factory=dict)
     retired: int = 0
     events: int = 0
+    aside: int = 0
+    elsewhere: dict[str, int] = field(default_factory=dict)
 
     @property
     def notes(self) -> list[str]:
-        """What became of statuses, for people; empty where there is nothing to be told."""
+        """What became of statuses, of what no field is for and of records of other projects, for
+        people; empty where there is nothing to be told.
+        """
         came = ", ".join(f"{count} {status}" for status, count in sorted(self.lowered.items()))
         lowered = (
             f"came as {came}: unverified here until somebody verifies them; nothing from "
@@ -137,7 +143,13 @@ class Loaded:
         )
         are = "would be" if self.dry_run else "are"
         retired = f"{self.retired} {are} archived here, because they are archived there"
-        return [*([lowered] if came else []), *([retired] if self.retired else [])]
+        aside = f"values that no field is for are kept as they are: {self.aside}"
+        others = [
+            f"{count} of project {name} not taken: hardwon --project {name} load takes them"
+            for name, count in sorted(self.elsewhere.items())
+        ]
+        notes = ((came, lowered), (self.retired, retired), (self.aside, aside))
+        return [*(note for is_so, note in notes if is_so), *others]
 
 
 @dataclass(frozen=True, slots=True)

@@ -67,19 +67,17 @@ def load(
     *,
     trust: bool = False,
     may_retire: bool = True,
+    of_others: bool = False,
 ) -> Loaded:
     """All records are checked before the first is written, so they are read twice; new ones land as
     hypotheses, or archived, where they are that there; with `trust` as what they are there.
     `at_once`: they are read once, all in one transaction, and where one is refused none is kept.
-    `reason`: what is told of where they came from. `may_retire`: whether a record that is here
+    `reason`: what is told of where they came from. `of_others`: records of other projects are
+    counted, and left where they are; one of them alone is refused. `may_retire`: whether a record that is here
     already, from elsewhere too, is archived where it is archived there.
     """
-
-    def arrivals() -> Iterator[_Arrival]:
-        """The records, one by one."""
-        return (_read_arrival(project, record) for record in read())
-
     loaded = Loaded(dry_run=dry_run)
+    arrivals = partial(_read_arrivals, project, read, loaded, of_others=of_others)
     incoming = _Incoming(loaded, trust, by, reason, may_retire=may_retire, has_lives=True)
     if dry_run:
         incoming.foresee(project, report(arrivals(), progress))
@@ -123,6 +121,25 @@ class _Arrival(NamedTuple):
     @property
     def is_retired(self) -> bool:
         return self.standing.status == "archived"
+
+
+def _read_arrivals(
+    project: Project, read: Read, loaded: Loaded, *, of_others: bool
+) -> Iterator[_Arrival]:
+    """The records, one by one; counts what is beside their fields, and those of other projects."""
+    mine, came = {"", project.name}, False
+    loaded.aside = 0
+    loaded.elsewhere.clear()
+    for record in read():
+        if of_others and (other := record.metadata.project_id) not in mine:
+            loaded.elsewhere[other] = loaded.elsewhere.get(other, 0) + 1
+            continue
+        came = True
+        arrival = _read_arrival(project, record)
+        loaded.aside += len(arrival.record.aside or ())
+        yield arrival
+    if loaded.elsewhere and not came:
+        _read_arrival(project, record)  # which says what project it is of
 
 
 def _read_arrival(project: Project, record: AnyRecord) -> _Arrival:
@@ -472,14 +489,22 @@ def _merge_events(
     return added, erased
 
 
-def export(project: Project, path: Path, progress: Progress | None) -> int:
+def export(
+    project: Project, path: Path, progress: Progress | None, *, as_schema: bool = False
+) -> int:
     """Writes every record of the project, as of one instant, to a file, whole or not at all;
     returns how many it holds. Each has the standing that it has, and its life, if it had one.
+    `as_schema`: as the metadata schema writes them, without decisions, which it does not know.
     """
     done = 0
     with files.writing_atomically(path) as file:
         for line in write_lines(project, progress):
-            file.write(line + b"\n")
+            if as_schema and (record := parse_record(line)).kind == "decision":
+                continue
+            text = (
+                json.dumps(record.to_agentdb(), ensure_ascii=False).encode() if as_schema else line
+            )
+            file.write(text + b"\n")
             done += 1
     return done
 
@@ -529,7 +554,7 @@ def read_file(path: Path, *, strict: bool = False) -> Iterator[AnyRecord]:
                 return
             if line.strip():
                 with _naming(where):
-                    yield parse_record(line, strict=strict)
+                    yield parse_record(line, strict=strict, lenient=True)
 
 
 def _whole(path: Path, line: bytes) -> list[object] | None:
@@ -547,7 +572,7 @@ def _whole(path: Path, line: bytes) -> list[object] | None:
 def _read_list(items: list[object], name: str, *, strict: bool) -> Iterator[AnyRecord]:
     for number, item in enumerate(items, 1):
         with _naming(f"{name}, record {number}"):
-            yield read_record(item, strict=strict)
+            yield read_record(item, strict=strict, lenient=True)
 
 
 @contextmanager

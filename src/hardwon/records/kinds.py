@@ -289,13 +289,22 @@ class Metadata(Model):
         return data
 
 
+def find_place(data: Any, path: str) -> tuple[dict[str, Any], str]:
+    """The object in JSON that a path (`metadata.context.x`, `steps.0.x`) ends in, and the name
+    there.
+    """
+    name, _, rest = path.partition(".")
+    inside = data[int(name)] if isinstance(data, list) else path not in data and data.get(name)
+    return find_place(inside, rest) if rest and isinstance(inside, dict | list) else (data, path)
+
+
 class Record(Model, Tabular):
     """What all kinds have: an id, the envelope, the labels of secrets that were taken out before
     storage, and the ids of what was recalled before it was tried.
     """
 
     own_json_leaves_out: ClassVar[frozenset[str]] = frozenset(
-        {"id", "kind", "redacted", "recalled"}
+        {"id", "kind", "redacted", "recalled", "aside"}
     )
 
     kind: Annotated[Kind, say("Which of the records it is.")]
@@ -308,6 +317,9 @@ class Record(Model, Tabular):
         say("The labels of secrets that were taken out."),
     ] = None
     recalled: Annotated[Ids | None, say("Ids of what was recalled before it was tried.")] = None
+    aside: Annotated[
+        JsonObject | None, say("What a file says beyond the schema, by where it stands there.")
+    ] = None
     metadata: Metadata = Field(default_factory=Metadata, description="The envelope.")
 
     @property
@@ -364,6 +376,13 @@ class Record(Model, Tabular):
         left_out = set(self.own_json_leaves_out)
         data = self.model_dump(mode="json", exclude_none=True, exclude=left_out)
         data["metadata"] = self.metadata.to_agentdb()
+        return self._with_aside(data)
+
+    def _with_aside(self, data: dict[str, Any]) -> dict[str, Any]:
+        """The schema's JSON with what stood there beyond the schema."""
+        for path, value in (self.aside or {}).items():
+            place, name = find_place(data, path)
+            place[name] = value
         return data
 
 
@@ -727,7 +746,8 @@ class Adopted(Record):
         """What was a solution pattern is written as one; else as every record is."""
         if self.origin != METADATA_SCHEMA:
             return super().to_agentdb()
-        return SolutionPattern.model_validate({**self.data, "metadata": self.metadata}).to_agentdb()
+        pattern = SolutionPattern.model_validate({**self.data, "metadata": self.metadata})
+        return self._with_aside(pattern.to_agentdb())
 
 
 LessonText = Annotated[str, Field(strict=True, max_length=limits.TEXT_CHARS_MAX)]
@@ -835,7 +855,7 @@ def with_own_id(record: R) -> R:
     """With the id that follows from what it says. How far it is believed is no part of that, nor is
     the time of a fact, which is as true a day later.
     """
-    content = record.model_dump(mode="json", exclude={"id", "redacted"}, exclude_none=True)
+    content = record.model_dump(mode="json", exclude={"id", "redacted", "aside"}, exclude_none=True)
     metadata = content["metadata"]
     metadata["validation"] = {"failure_hash": metadata["validation"].get("failure_hash")}
     if isinstance(record, Fact) or "timestamp" not in record.metadata.context.model_fields_set:

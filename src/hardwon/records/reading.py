@@ -6,6 +6,7 @@ I/O.
 
 import re
 from collections.abc import Iterator, Mapping
+from copy import deepcopy
 from typing import Any, Final
 
 from hardwon.errors import InvalidInputError, Problem
@@ -16,6 +17,7 @@ from hardwon.records.kinds import (
     AnyRecord,
     History,
     SolutionPattern,
+    find_place,
     with_own_id,
 )
 
@@ -34,6 +36,7 @@ _UNMISTAKABLE: Final = ("fact", "trajectory", _PATTERN)
 # what is left of a fix is nothing to hand on
 _KINDS: Final = tuple(name for name in MODEL_OF_KIND if name != "cleaned")
 _SHA1: Final = re.compile(r"[0-9a-f]{40}", re.IGNORECASE)
+_UNKNOWN: Final = "no such field"
 _COMMIT: Final = re.compile(r"[0-9a-f]{7,64}", re.IGNORECASE)
 
 # What the metadata schema demands: everything that it does not mark as optional. A name behind that
@@ -69,19 +72,22 @@ def is_record(data: object) -> bool:
     return kind_told_by(data) is not None
 
 
-def parse_record(json_text: str | bytes, *, strict: bool = False) -> AnyRecord:
+def parse_record(
+    json_text: str | bytes, *, strict: bool = False, lenient: bool = False
+) -> AnyRecord:
     """A record from one JSON object, as `read_record` does."""
     try:
         data = parse_json(json_text)
     except (ValueError, RecursionError) as error:
         raise InvalidInputError.one("record", json_text, f"one JSON object ({error})") from None
-    return read_record(data, strict=strict)
+    return read_record(data, strict=strict, lenient=lenient)
 
 
-def read_record(data: object, *, strict: bool = False) -> AnyRecord:
+def read_record(data: object, *, strict: bool = False, lenient: bool = False) -> AnyRecord:
     """A record from JSON that names its kind, or is the metadata schema's own. One without an id
     gets the one that follows from what it says. `strict`: all that the schema demands has to be
-    there. What an export tells of its life is its `history`.
+    there. `lenient`: what no field is for is kept aside, not refused. What an export tells of its
+    life is its `history`.
     """
     kind = kind_told_by(data)
     if not isinstance(data, Mapping) or kind not in (*_KINDS, _PATTERN):
@@ -100,12 +106,16 @@ def read_record(data: object, *, strict: bool = False) -> AnyRecord:
         is_number = isinstance(timestamp, int | float)
         check_that(is_number, "metadata.context.timestamp", timestamp, "a number of milliseconds")
     data, history = _without_history(data)
-    plain = {name: value for name, value in data.items() if name != "kind"}
-    made = (
-        SolutionPattern.model_validate(plain).adopt()
-        if kind == _PATTERN
-        else MODEL_OF_KIND[kind].model_validate(data)
-    )
+    try:
+        made = _make(kind, data)
+    except InvalidInputError as error:
+        unknown = [problem.field for problem in error.problems if problem.allowed == _UNKNOWN]
+        if not unknown or not lenient:
+            raise
+        known = deepcopy(dict(data))
+        places = [(path, *find_place(known, path)) for path in unknown]
+        aside = {path: place.pop(name) for path, place, name in places}
+        made = _make(kind, known).copy_with(aside=aside)
     if "kind" not in data or strict:
         _check_hashes(made, strict=strict)
     made = made if "id" in made.model_fields_set or kind == _PATTERN else with_own_id(made)
@@ -113,6 +123,13 @@ def read_record(data: object, *, strict: bool = False) -> AnyRecord:
         return made
     _check_history(made, history)
     return made.copy_with(history_told=history)
+
+
+def _make(kind: str, data: Mapping[str, Any]) -> AnyRecord:
+    if kind != _PATTERN:
+        return MODEL_OF_KIND[kind].model_validate(data)
+    plain = {name: value for name, value in data.items() if name != "kind"}
+    return SolutionPattern.model_validate(plain).adopt()
 
 
 def _without_history(data: Mapping[str, Any]) -> tuple[Mapping[str, Any], History | None]:

@@ -240,6 +240,7 @@ _FIELDS: Final[Mapping[str, tuple[Any, FieldInfo]]] = {
     "lessons.kind": _field(LessonKind, "Of one kind alone."),
     "action": _field(Text, "The very command or change.", "pip install foo"),
     "as_of": _field(Time, "As it was believed then: a time with a zone.", _A_DAY),
+    "as_schema": _field(bool, "As the metadata schema writes them."),
     "budget_tokens": _field(
         int, "The text has at most so many tokens.", ge=1, le=limits.CONTEXT_TOKENS_MAX
     ),

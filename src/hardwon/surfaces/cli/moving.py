@@ -38,7 +38,8 @@ def load(
     (`--author`) lets you roll the data set back. Records are one a line or one JSON value, as `export`
     writes them, or as the [metadata schema](migration/metadata-schema.md) does: the fields tell the
     kind, and the id follows from what a record says. One that is invalid is an error that names its
-    line, and nothing is kept then. They keep their authors.
+    line, and nothing is kept then; what no field is for is kept beside the others, and what is of
+    another project is passed over, and told. They keep their authors.
 
     What is verified or published there is unverified here until somebody here verifies it; what
     was archived or replaced stays so. `--trust` is for records that you exported yourself: they keep
@@ -50,7 +51,8 @@ def load(
     ("records"), `read`, `added`, `present`, `conflicting` (ids kept here with other content),
     `forgotten`, `dry_run`, `lowered` (how many came with which status that is not taken over),
     `retired` (how many are archived here now because they are there), `events` (how much of what was
-    decided about records there is taken over, with `--trust`).
+    decided about records there is taken over, with `--trust`), `aside` (how many values no field is
+    for), `elsewhere` (how many records of which other projects were passed over).
 
     \b
     Examples:
@@ -114,7 +116,7 @@ def tell_conflict(record_id: str) -> str:
 
 
 @cli.command(app, "export")
-def export(file: str, *, force: bool = False) -> None:
+def export(file: str, *, force: bool = False, schema: bool = False) -> None:
     """Write the records to a file.
 
     The file is there whole or not at all, with one record a line, which `hardwon load` reads. Reports
@@ -126,10 +128,12 @@ def export(file: str, *, force: bool = False) -> None:
     Examples:
       hardwon export records.jsonl
       hardwon export july.jsonl --json
+      hardwon export agentdb.jsonl --schema
 
     Options:
       file: Where to; - is standard output.
       force: Replace the file where there is one.
+      schema: As the metadata schema writes them.
     """
     if file != "-" and not force and Path(file).exists():
         cli.fail(f"{file} exists already: choose another name, or add --force")
@@ -139,7 +143,7 @@ def export(file: str, *, force: bool = False) -> None:
         TemporaryDirectory(prefix="hardwon-exporting-") as folder,
     ):
         path = Path(folder) / "export" if file == "-" else Path(file)
-        count = memory.export(path, progress=bar)
+        count = memory.export(path, progress=bar, as_schema=schema)
         if file == "-":
             with path.open(encoding="utf-8", newline="") as lines:
                 for line in lines:
@@ -170,7 +174,7 @@ def merge(other: str, *, trust: bool = False, dry_run: cli.DryRun = False) -> No
     and not taken over, in words),
     `left_total`, `decision` (undoes the arrival, or null), `dry_run`, `lowered` (how many came with
     which status that is not taken over), `retired` (how many are archived here now because they are
-    there).
+    there), `aside` and `elsewhere` (as of `load`; of a memory there are none).
 
     \b
     Examples:

@@ -282,13 +282,13 @@ class Endpoints:
         projects.
         """
         caller, project, _ = self._check(operation, request)
-        read_query(operation.takes, {}, request.scope["query_string"])
+        asked = read_query(operation.takes, {}, request.scope["query_string"])
 
         def write(path: Path) -> tuple[BinaryIO, dict[str, str]]:
             """The file, and the headers of its answer."""
             with self._gate.memory(caller, operation, project) as memory:
                 if operation.name == "export":
-                    memory.export(path)
+                    memory.export(path, **asked.keywords())
                     headers = {"Content-Type": openapi.NDJSON}
                 else:
                     headers = {
