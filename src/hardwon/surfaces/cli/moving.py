@@ -174,7 +174,7 @@ def merge(other: str, *, trust: bool = False, dry_run: cli.DryRun = False) -> No
     and not taken over, in words),
     `left_total`, `decision` (undoes the arrival, or null), `dry_run`, `lowered` (how many came with
     which status that is not taken over), `retired` (how many are archived here now because they are
-    there), `aside` and `elsewhere` (as of `load`; of a memory there are none).
+    there), `aside` and `elsewhere` (as when records are loaded; there are none here).
 
     \b
     Examples:
