@@ -279,7 +279,7 @@ def test_what_helped_elsewhere_is_told_where_it_is_tied_to_the_moment(memory: Me
     known = memory.solutions(late, action="crawl --all https://x.example", task="crawl more")
     assert [lesson.action for lesson in known] in (["crawl --part 1"], [])
     assert memory.solutions(late, action="pip install torch", task="another") == []
-    assert "--part" not in str(memory.context(f"{late}\nWeigh all ships of the harbour"))
+    assert "went away" not in str(memory.context(f"{late}\nWeigh all ships of the harbour"))
 
 
 def test_what_starts_a_command_does_not_make_it_another(memory: Memory) -> None:

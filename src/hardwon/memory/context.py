@@ -467,9 +467,13 @@ class Recaller(Finder):
             action, failure = "", _find_failure(runs, words)
         if failure is None:
             return []
+        # what is asked beside the failure is a task that nobody knows yet
+        about = (
+            task or action or (words if len(words) > len(failure.words) + _TELLING_CHARS else "")
+        )
         cures = [
             replace(one, exact=one.exact or (not action and _say_the_same(one, failure)))
-            for one in self._lessons.find_solutions(Situation(task or action, action, failure))
+            for one in self._lessons.find_solutions(Situation(about, action, failure))
             if one.helped and one.kind == "cure"
         ]
         likely = [one for one in cures if one.exact or (is_asked and one.p_helps >= _LIKELY_FROM)]

@@ -118,7 +118,7 @@ def _find_files(run: Run, recorded: Sequence[Recorded]) -> list[str]:
     for step in run.steps:
         # an editor without a path says which file it has open; a program names files for any reason
         words = step.key.split("\n")
-        program = step.action.split(maxsplit=1)[0]
+        program = step.action.strip().partition(" ")[0]
         is_editor = "/" not in program and not is_known(program)
         if step.kind == "change" and not step.touches and len(words) < _WORDS_MAX and is_editor:
             changed += _PATH.findall(step.output.partition("\n")[0])[:1]
