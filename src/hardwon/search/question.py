@@ -120,6 +120,6 @@ class Question:
 @cache
 def _others() -> Mapping[str, frozenset[str]]:
     """Of each term that there are others of the same meaning for, these."""
-    groups = (index_text(words, ENGLISH).partition("\n")[0] for words in SAME_MEANING.splitlines())
+    groups = (index_text(words, ENGLISH).partition("\n")[0] for words in SAME_MEANING)
     alike = [frozenset(group.split()) for group in groups]
     return {term: group - {term} for group in alike for term in group}

@@ -1,4 +1,4 @@
-"""Patterns and word lists are data: a module beside each one that needs them, named as
+"""Patterns and word lists are data: a module, or a text file, beside each one that needs them, named as
 `failures_tables`.
 
 `PATTERNS` has one regular expression for each name, as a text or as several that are joined.
@@ -13,12 +13,32 @@ import re
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
+from pathlib import Path
 from typing import Any, Final
 
 from hardwon.first_use import lazy
 
 _PART: Final = re.compile(r"\{\{(\w+)\}\}")
 _NO_WORDS: Final[Mapping[str, str]] = {}
+
+
+def read_parts(path: Path) -> dict[str, str]:
+    """The parts of a file of ours, by what stands above each of them, behind `##`."""
+    parts = path.read_text(encoding="utf-8").split("\n## ")[1:]
+    return {title: text for title, _, text in (part.partition("\n") for part in parts)}
+
+
+def list_entries(table: str, between: str = "") -> list[tuple[str, str]]:
+    """The lines of a table, each with those below it that are further in, joined. Comments begin with
+    #.
+    """
+    entries: list[tuple[str, list[str]]] = []
+    for line in table.splitlines():
+        if line.startswith("    ") and entries:
+            entries[-1][1].append(line[4:])
+        elif line and not line.startswith("#"):
+            entries.append((line, []))
+    return [(head, between.join(inside)) for head, inside in entries]
 
 
 class Patterns:

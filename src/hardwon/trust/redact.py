@@ -2,7 +2,7 @@
 repeat.
 
 A secret is known in one of two ways. Some carry a mark of their maker (`ghp_…`, `-----BEGIN …
-PRIVATE KEY`): those are the rows of `SECRETS` in redact_tables.py. Others are known only by the name
+PRIVATE KEY`): those are the rows of `secrets.txt`. Others are known only by the name
 they stand under (`password = "…"`): there the name is judged first, then whether the value is meant
 literally or is code or prose about a secret.
 
