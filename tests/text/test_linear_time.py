@@ -126,6 +126,7 @@ MORE_READERS: Final = [
 NO_READERS: Final = {
     "hide_mark": "makes a pattern of its second text, which is a mark of ours",
     "is_read_as_written": "reads one sign",
+    "read_parts": "reads a file of ours",
 }
 
 

@@ -13,7 +13,7 @@ import re
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
-from pathlib import Path
+from pkgutil import get_data
 from typing import Any, Final
 
 from hardwon.first_use import lazy
@@ -22,9 +22,9 @@ _PART: Final = re.compile(r"\{\{(\w+)\}\}")
 _NO_WORDS: Final[Mapping[str, str]] = {}
 
 
-def read_parts(path: Path) -> dict[str, str]:
-    """The parts of a file of ours, by what stands above each of them, behind `##`."""
-    parts = path.read_text(encoding="utf-8").split("\n## ")[1:]
+def read_parts(module: str, name: str) -> dict[str, str]:
+    """The parts of a text file beside a module, by what stands above each of them, behind `##`."""
+    parts = (get_data(module, name) or b"").decode().split("\n## ")[1:]
     return {title: text for title, _, text in (part.partition("\n") for part in parts)}
 
 

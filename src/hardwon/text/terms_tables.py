@@ -4,12 +4,11 @@ something to be done, as `words.txt` has them.
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Final
 
 from hardwon.text.tables import list_entries, read_parts
 
-_PARTS: Final = read_parts(Path(__file__).with_name("words.txt"))
+_PARTS: Final = read_parts(__name__, "words.txt")
 WORDS: Final = dict(list_entries(_PARTS["stop words"], " "))
 # A line for each meaning.
 SAME_MEANING: Final = [line for line, _ in list_entries(_PARTS["same meaning"])]

@@ -5,12 +5,11 @@ redact.py.
 from __future__ import annotations
 
 import re
-from pathlib import Path
 from typing import Any, Final
 
 from hardwon.text.tables import list_entries, read_parts
 
-_PARTS: Final = read_parts(Path(__file__).with_name("secrets.txt"))
+_PARTS: Final = read_parts(__name__, "secrets.txt")
 WORDS: Final = dict(list_entries(_PARTS["words"], " "))
 PATTERNS: Final = dict(list_entries(_PARTS["patterns"]))
 KEY_CHARS_MIN: Final = 20
