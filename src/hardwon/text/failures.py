@@ -3,7 +3,7 @@ anything went wrong at all.
 
 A report of a failure is mostly about the one time it happened: the log around it, line numbers,
 addresses. The few words that say what failed are found by a table of the ways in which programs
-report failures (`REPORTS` in failures_tables.py), from the most to the least telling; where none of
+report failures (`failures.txt`), from the most to the least telling; where none of
 them is known, by a general rule: the last line that complains of something.
 
 The exact key is the same for the same message with the same names: which module, which service,
