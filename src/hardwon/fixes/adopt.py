@@ -44,12 +44,8 @@ from hardwon.fixes import legacy
 from hardwon.fixes.attempts import FIX_OTHER_CHARS_MAX, AttemptInput, as_name, as_text, fix_from
 from hardwon.fixes.knowledge_base import KNOWLEDGE_BASE_NAME as KNOWLEDGE_BASE_NAME
 from hardwon.fixes.knowledge_base import check, knowledge_record, shape_knowledge
-from hardwon.fixes.legacy import (
-    FIX_HISTORY_ROW_BYTES_MAX,
-    ClaimedDatabase,
-    LegacyDatabase,
-    LegacyRow,
-)
+from hardwon.fixes.legacy import FIX_HISTORY_ROW_BYTES_MAX, LegacyDatabase, LegacyRow
+from hardwon.fixes.rows import FixRow
 from hardwon.fixes.tables import NEWER_NAME
 from hardwon.lessons.adopted import FIX_HISTORY
 from hardwon.lessons.issues import RECORDED_SIGNATURE, fix_history_signature
@@ -72,10 +68,7 @@ KNOWLEDGE_BASE_BYTES_MAX: Final = 2 * limits.RECORD_BYTES_MAX
 
 FILE_NAME: Final = "ai_memory.db"
 _ANALYSES: Final = (NEWER_NAME, "claude_analysis")  # in this order: the newer name first
-_COLUMNS: Final = frozenset(
-    """id timestamp model_name issue_type issue_signature description fixer_type claude_analysis ai_analysis fix_commands
-    fix_success verification_success execution_time_seconds system_info notes""".split()
-)
+_COLUMNS: Final = frozenset((*FixRow._fields, NEWER_NAME))
 _FLAGS: Final = {"1": True, "true": True, "1.0": True, "0": False, "false": False, "0.0": False}
 
 # what SQLite's own `datetime()` writes
@@ -115,25 +108,17 @@ def adopt_fix_history(
     source = check_path("path", path)
     check_memory(memory)
     with legacy.open_database(source) as history:
-        return _adopt(HistoryReader(history, author, progress), memory, dry_run)
-
-
-def _adopt(reader: HistoryReader, memory: Memory, dry_run: bool = False) -> Adoption:
-    """All of it at once."""
-    author = reader.source.author
-    adoption = _take_in("fix-history", reader.fixes(), memory, author, dry_run)
-    return _report(reader, memory, adoption)
+        reader = HistoryReader(history, author, progress)
+        adoption = _take_in("fix-history", reader.fixes(), memory, author, dry_run)
+        return _report(reader, memory, adoption)
 
 
 def _adopt_in_parts(reader: HistoryReader, memory: Memory) -> Adoption:
     """Into a memory of its own, which has so much of it when this is interrupted."""
     adoption = Adoption("fix-history", 0, memory.fixes.totals().attempts)
-    author = reader.source.author
     for part in batches(reader.fixes(), limits.BATCH_ROWS):
-        taken = _take_in("fix-history", part, memory, author, False)
-        adoption = replace(
-            adoption, added=adoption.added + taken.added, present=adoption.present + taken.present
-        )
+        taken = _take_in("fix-history", part, memory, FIX_HISTORY, False)
+        adoption = replace(taken, added=adoption.added + taken.added)
         with memory._project.store.write("") as writer:
             writer.set_state("", _ROWS_TAKEN, reader.read)
     return _report(reader, memory, adoption)
@@ -141,10 +126,10 @@ def _adopt_in_parts(reader: HistoryReader, memory: Memory) -> Adoption:
 
 def _report(reader: HistoryReader, memory: Memory, adoption: Adoption) -> Adoption:
     """The same with what the reader has to say; also takes in what the history had added up."""
-    notes, author = [*reader.notes()], reader.source.author
+    notes = [*reader.notes()]
     if knowledge := reader.knowledge:
         record = knowledge_record(knowledge, reader.source, reader.last_at)
-        _take_in("knowledge-base", [record], memory, author, adoption.dry_run)
+        _take_in("knowledge-base", [record], memory, reader.source.author, adoption.dry_run)
         listed = ", ".join(f"{len(value)} of {name}" for name, value in knowledge.items())
         notes.append(f"kept in the knowledge base: {listed}")
     rejected, mended = reader.rejected, reader.mended
@@ -279,7 +264,7 @@ def _clear_away(target: Path, but_for: Path | None = None) -> None:
 
 
 def _take_place(
-    history: ClaimedDatabase, clock: Clock | None, progress: Progress
+    history: legacy.ClaimedDatabase, clock: Clock | None, progress: Progress
 ) -> AdoptedInPlace:
     target = history.path
     staged, copied = _place_staging(target), _place_copy(target)

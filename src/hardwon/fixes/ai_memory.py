@@ -16,7 +16,6 @@ import shlex
 import sys
 import time
 import warnings
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import asdict
@@ -41,7 +40,6 @@ from hardwon.fixes.knowledge_base import FixHistoryWarning, KnowledgeBase, Knowl
 from hardwon.fixes.machine import system_info
 from hardwon.fixes.reports import FixCell, FixDay, FixerRecord, IssueTrend
 from hardwon.fixes.rows import FixRow
-from hardwon.fixes.tables import KNOWN_NAMES_MAX
 from hardwon.lessons.issues import fix_history_signature
 from hardwon.memory import Clock, Memory, cleanup
 from hardwon.memory.fix_lessons import FIXES_LISTED_MAX
@@ -284,8 +282,7 @@ class AIMemory(AbstractContextManager["AIMemory"]):
         """
         matrix: dict[str, dict[str, Any]] = {}
         for cell in self.memory.fixes.matrix():
-            figures = {**_count_figures(cell), "p_success": round(cell.p_success, 3)}
-            matrix.setdefault(cell.model, {})[cell.issue_type] = figures
+            matrix.setdefault(cell.model, {})[cell.issue_type] = _count_figures(cell)
         return matrix
 
     def get_issue_trend_analysis(self, days: int = 30) -> dict[str, dict[str, Any]]:
@@ -312,7 +309,6 @@ class AIMemory(AbstractContextManager["AIMemory"]):
         return {
             record.fixer: {
                 **_count_figures(record),
-                "p_success": round(record.p_success, 3),
                 "interval": [round(bound, 3) for bound in record.interval],
             }
             for record in self.memory.fixes.fixers()
@@ -322,10 +318,7 @@ class AIMemory(AbstractContextManager["AIMemory"]):
         """Writes everything that is known as one JSON file, in place of one that is there: figures
         to read, and under `records` every record, from which `import_insights` restores it.
         """
-        attempts: Counter[str] = Counter()
-        for cell in self.memory.fixes.matrix():
-            attempts[cell.model] += cell.attempts
-        frequent = sorted(attempts, key=lambda name: (-attempts[name], name))[:KNOWN_NAMES_MAX]
+        frequent = self.memory.fixes.history.read_knowledge().issues
         insights = {
             "generated_at": self._now().isoformat(),
             "statistics": self.get_memory_stats(),
@@ -517,13 +510,16 @@ def _rate(part: int, whole: int) -> float:
 
 
 def _count_figures(figures: FixDay | FixCell | FixerRecord | IssueTrend) -> dict[str, Any]:
-    return {
+    counted = {
         "total_attempts": figures.attempts,
         "applied": figures.applied,
         "successful": figures.verified,
         "applied_rate": _rate(figures.applied, figures.attempts),
         "success_rate": _rate(figures.verified, figures.attempts),
     }
+    if isinstance(figures, FixCell | FixerRecord):
+        counted["p_success"] = round(figures.p_success, 3)
+    return counted
 
 
 def _in_turns(run: Callable[[], CleanedUp | Compressed], added_up: Sequence[str]) -> dict[str, Any]:

@@ -82,7 +82,7 @@ def learned_knowledge(learned: FixKnowledge) -> dict[str, Any]:
             f"{clean_text(tip.text)} (worked {tip.verified} of {say_count(tip.attempts, 'time')})"
             for tip in learned.tips.get(model, [])
         ]
-        for issue, attempts, verified in learned.issues.get(model, []):
+        for issue, attempts, verified, *_ in learned.issues.get(model, []):
             often = f"came up {say_count(attempts, 'time')}, {verified} of them fixed"
             tips[model].append(f"{clean_text(issue)} {often}")
     patterns = {

@@ -17,7 +17,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import datetime
-from itertools import chain, islice
+from itertools import chain
 from typing import Any, Final, NamedTuple
 
 import apsw
@@ -75,8 +75,15 @@ _SUMMARIES: Final = {
 
 # A fix with its row number, which is its id in the tables.
 Numbered = tuple[int, FixEntry]
-# An issue type, or the key of a strategy; its attempts, and how many of them were verified.
-CountedItem = tuple[str, int, int]
+# An issue type, or the key of a strategy; its attempts, how many of them were verified, and what was
+# done in words.
+CountedItem = tuple[str, int, int, str]
+
+# What was verified to work, the most often first; what never was, the most often tried first; whatever
+# there is, the most frequent first. An index has them in this order.
+_BEST: Final = "verified > 0 ORDER BY verified DESC, attempts, item"
+_NEVER: Final = "verified = 0 ORDER BY attempts DESC, item DESC"
+_FREQUENT: Final = "true ORDER BY attempts DESC, item"
 
 
 class CountedStrategy(NamedTuple):
@@ -334,32 +341,12 @@ class FixTables(Listener):
 
     # --- what is said about them ---
 
-    def _top(self, scope: str, key: str, limit: int, *, failed: bool = False) -> list[CountedItem]:
-        """Strategies that were verified to work, the most often first; or those that never were, the
-        most often tried first. An index has them in this order.
-        """
-        wanted = "verified > 0 ORDER BY verified DESC, attempts, item"
-        if failed:
-            wanted = "verified = 0 ORDER BY attempts DESC, item DESC"
-        return self._items(scope, key, wanted, limit)
-
-    def _list_issues(self, model: str) -> list[CountedItem]:
-        wanted = "true ORDER BY attempts DESC, item"
-        return self._items("issue", model, wanted, FIXES_LISTED_MAX)
-
-    def _items(self, scope: str, key: str, wanted: str, limit: int) -> list[CountedItem]:
-        selecting = "SELECT item, attempts, verified FROM main.fix_count"
-        sql = f"{selecting} WHERE scope = ? AND key = ? AND {wanted} LIMIT ?"
-        return self.session.select(sql, (scope, key, limit))
-
-    def _in_words(self, items: Iterable[CountedItem]) -> list[CountedStrategy]:
-        sql = "SELECT words FROM main.fix_strategy WHERE strategy = ? AND words <> ''"
-        worded = (
-            CountedStrategy(words, attempts, verified)
-            for strategy, attempts, verified in items
-            for words in self.session.column(sql, (strategy,))
+    def _list(self, scope: str, key: str, wanted: str, most: int) -> list[CountedItem]:
+        sql = (
+            "SELECT item, attempts, verified, coalesce(words, '') FROM main.fix_count LEFT JOIN "
+            f"main.fix_strategy ON strategy = item WHERE scope = ? AND key = ? AND {wanted} LIMIT ?"
         )
-        return list(islice(worded, FIXES_LISTED_MAX))
+        return self.session.select(sql, (scope, key, most))
 
     def read_knowledge(self) -> FixKnowledge:
         """Bounded in everything: the most frequent names, and of each the first few."""
@@ -367,35 +354,35 @@ class FixTables(Listener):
             "SELECT key FROM main.fix_count WHERE scope = ? GROUP BY key "
             f"ORDER BY sum(attempts) DESC, key LIMIT {KNOWN_NAMES_MAX}"
         )
-        types, models = (
-            [name for (name,) in self._run(frequent, (scope,))] for scope in ("type_of", "issue")
-        )
-        lists = (("type", types, False), ("type", types, True), ("model", models, False))
+        types, models = (self.session.column(frequent, (scope,)) for scope in ("type_of", "issue"))
         strategies, failures, tips = (
-            {name: best for name in names if (best := self._by_turns(scope, name, failed))}
-            for scope, names, failed in lists
+            {name: best for name in names if (best := self._list_by_turns(scope, name, wanted))}
+            for scope, names, wanted in (
+                ("type", types, _BEST),
+                ("type", types, _NEVER),
+                ("model", models, _BEST),
+            )
         )
         patterns = self._run(
             "SELECT pattern_name, issue_signature, success_count, failure_count, last_seen, "
             "confidence_score, best_fix FROM main.issue_patterns "
             f"ORDER BY success_count + failure_count DESC, pattern_name LIMIT {KNOWN_NAMES_MAX}"
         )
-        issues = {name: self._list_issues(name) for name in models}
+        issues = {name: self._list("issue", name, _FREQUENT, FIXES_LISTED_MAX) for name in models}
         return FixKnowledge(strategies, failures, tips, issues, patterns.fetchall())
 
-    def _by_turns(self, scope: str, key: str, failed: bool) -> list[CountedStrategy]:
+    def _list_by_turns(self, scope: str, key: str, wanted: str) -> list[CountedStrategy]:
         """What worked, or what never did, no author having more than its share of the places."""
         sql = (
             f"SELECT count(DISTINCT author) FROM main.tally WHERE project_id = '{DEFAULT_PROJECT}' "
             f"AND scope = ? AND key = ? AND NOT {_IS_LEFT_OUT}"
         )
         authors: int = self._run(sql, (f"fix.{scope}", key)).get
-        if authors <= 1:
-            return self._in_words(self._top(scope, key, LOOKED_INTO_MAX, failed=failed))
-        items = self._top(scope, key, SHARED_OUT_OF_MAX, failed=failed)
-        most = FIXES_LISTED_MAX
-        shared = share_out(items, lambda item: self._only_source(item[0]), most, authors)
-        return self._in_words(shared)
+        looked_into = SHARED_OUT_OF_MAX if authors > 1 else LOOKED_INTO_MAX
+        items, most = self._list(scope, key, wanted, looked_into), FIXES_LISTED_MAX
+        if authors > 1:
+            items = [*share_out(items, lambda item: self._only_source(item[0]), most, authors)]
+        return [CountedStrategy(words, *figures) for _, *figures, words in items if words][:most]
 
     def _only_source(self, strategy: str) -> str | None:
         """Who alone did this, by the newest fixes that did; None where there are several, or
@@ -514,15 +501,12 @@ class FixHistory:
         self, since: datetime | str | None = None, limit: int = 100, model: str | None = None
     ) -> list[FixRow]:
         """The newest attempts, all of them or those of one model."""
-        limit = check_limit(limit)
-        where, at = (
-            "timestamp >= ?",
-            "" if since is None else write_time(check_time("since", since)),
-        )
-        values = [at] if model is None else [at, model]
-        where += "" if model is None else " AND model_name = ?"
+        at = "" if since is None else write_time(check_time("since", since))
+        where, values = "timestamp >= ?", [at]
+        if model is not None:
+            where, values = f"{where} AND model_name = ?", [at, model]
         with self._store.snapshot(DEFAULT_PROJECT) as session:
-            return list(_rows(session, where, values, "timestamp DESC", limit))
+            return list(_rows(session, where, values, "timestamp DESC", check_limit(limit)))
 
     def add_newer_name(self) -> None:
         """For a history that had the column: whoever reads it goes on reading."""
