@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import json
 import random
+import shutil
 import sqlite3
 import statistics
 import tempfile
@@ -181,6 +182,26 @@ def fill(plain: Plain, ours: AIMemory, count: int) -> None:
     print(f"{count:,} attempts in bulk: plain {theirs:.1f} µs each, ours {mine:.1f} µs")
 
 
+def weigh(folder: Path) -> None:
+    """What both take on disk, when the log is folded in."""
+    size = "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size"
+    plain, ours = (
+        sqlite3.connect(folder / name).execute(size).fetchone()[0]
+        for name in ("plain.db", "AIMemory/ai_memory.db")
+    )
+    print(
+        f"on disk: plain {plain / 1e6:.1f} MB, ours {ours / 1e6:.1f} MB: {ours / plain:.1f} times"
+    )
+
+
+def adopt(folder: Path, rows: int) -> None:
+    """The plain database becomes a memory."""
+    (folder / "adopted").mkdir()
+    shutil.copyfile(folder / "plain.db", folder / "adopted" / "ai_memory.db")
+    seconds = timed(lambda: AIMemory(folder / "adopted").close())
+    print(f"adoption: {rows / seconds:,.0f} rows a second")
+
+
 def compare(plain: Plain, ours: AIMemory, folder: Path, *, judged: bool) -> bool:
     more = list(attempts(2_000, 10**9, datetime.now(UTC)))
     issues = [attempt[0] for attempt in more]
@@ -234,9 +255,13 @@ def main() -> None:
         plain = Plain(folder / "plain.db")
         with AIMemory(folder / "AIMemory") as ours:
             fill(plain, ours, options.attempts)
+            weigh(folder)
             if not judged:
                 print(f"bounds are for {JUDGED_ATTEMPTS:,} attempts: nothing is judged")
             held = compare(plain, ours, folder, judged=judged)
+        if not judged:
+            plain.db.close()
+            adopt(folder, options.attempts)
     raise SystemExit(0 if held else "a bound was missed")
 
 

@@ -306,31 +306,31 @@ def build_memory_context(
         memory = _copy(memory)
         if task and task not in memory["score_history"]:
             task = name_task(task)
-        lines = ["## MEMORY FROM PAST EPISODES"]
-        if task:
-            rules = _last(memory["task_rules"].get(task, []), rules_max)
-            lines += _section(f"Rules for {task}:", rules)
-        lines += _section("General rules (all tasks):", _last(memory["global_rules"], rules_max))
-        mistakes = [f"AVOID: {mistake}" for mistake in memory["mistakes"][-3:]]
-        lines += _section("Mistakes to avoid:", mistakes)
-        cards = [
-            f"[{card.get('mistake_type', 'mistake')}, seen {shape.whole(card.get('seen_count'), 1)}x] "
-            f"{card.get('lesson', '')} Evidence: {card.get('evidence', '')}"
-            for card in _best_cards(memory, 3)
-        ]
-        lines += _section("Structured mistake cards:", cards)
-        if task:
-            same = (episode for episode in memory["episode_log"] if episode.get("task_id") == task)
-            recent = [
+        rules = memory["task_rules"].get(task, []) if task else []
+        same = [one for one in memory["episode_log"] if task and one.get("task_id") == task]
+        sections = {
+            f"Rules for {task}:": _last(rules, rules_max),
+            "General rules (all tasks):": _last(memory["global_rules"], rules_max),
+            "Mistakes to avoid:": [f"AVOID: {mistake}" for mistake in memory["mistakes"][-3:]],
+            "Structured mistake cards:": [
+                f"[{card.get('mistake_type', 'mistake')}, seen {shape.whole(card.get('seen_count'), 1)}x] "
+                f"{card.get('lesson', '')} Evidence: {card.get('evidence', '')}"
+                for card in _best_cards(memory, 3)
+            ],
+            f"Recent {task} episodes:": [
                 f"Score {episode.get('score', 0.0):.2f} in {episode.get('steps', 0)} steps: "
                 f"{str(episode.get('summary', ''))[:100]}"
-                for episode in same
-            ]
-            lines += _section(f"Recent {task} episodes:", _last(recent, recent_max))
-            if scores := memory["score_history"].get(task):
-                mean, count = sum(scores) / len(scores), len(scores)
-                text = f"Your mean score on {task}: {mean:.2f} (over {count} episodes)"
-                lines.append("\n" + _one_line(text))
+                for episode in _last(same, recent_max)
+            ],
+        }
+        lines = ["## MEMORY FROM PAST EPISODES"]
+        for heading, items in sections.items():
+            lines += ["\n" + _one_line(heading)] if items else []
+            lines += [f"  - {_one_line(str(item))}" for item in items]
+        if task and (scores := memory["score_history"].get(task)):
+            mean, count = sum(scores) / len(scores), len(scores)
+            text = f"Your mean score on {task}: {mean:.2f} (over {count} episodes)"
+            lines.append("\n" + _one_line(text))
     return "\n".join(lines) if len(lines) > 1 else ""
 
 
@@ -340,11 +340,6 @@ def _best_cards(memory: AgentMemory, most: int) -> list[dict[str, Any]]:
 
 def _last(items: list[Any], count: int) -> list[Any]:
     return items[-count:] if count else []
-
-
-def _section(heading: str, items: Any) -> list[str]:
-    shown = [f"  - {_one_line(str(item))}" for item in items]
-    return ["\n" + _one_line(heading), *shown] if shown else []
 
 
 def _one_line(text: str) -> str:
