@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 
 from hardwon import limits
 from hardwon.records.kinds import Entities
-from hardwon.text.tables import Patterns, WordLists
+from hardwon.text.tables import WordLists, list_entries, read_parts, read_patterns
 
 # Related files, names and actions in words that a process makes once for all records that have them:
 # all of them take a few megabytes at most.
@@ -35,108 +35,10 @@ PATHS_SOUGHT_CHARS_MAX: Final = 16 * limits.KIB
 # file.
 PATHS_TRIED_MAX: Final = 24
 
-WORDS: Final = WordLists(
-    {
-        "extensions": """
-        py pyi ipynb js jsx ts tsx mjs cjs vue svelte c h cc cpp cxx hpp rs go java kt kts swift m cs fs vb
-        rb php pl lua r jl scala clj ex exs erl hs ml zig dart sh bash zsh fish ps1 bat cmd sql html htm
-        css scss less xml xsd json jsonl yaml yml toml ini cfg conf env properties lock md mdx rst txt
-        log csv tsv parquet avro proto graphql tf tfvars gradle cmake mk db sqlite pdf png jpg jpeg gif
-        svg ico webp zip tar gz tgz bz2 xz zst 7z whl jar war so dll dylib exe bin pem crt cer pub patch
-        diff service spec csproj sln props wasm map docx xlsx npy npz pkl pt onnx safetensors gguf""",
-        "bare_files": """
-        Makefile Dockerfile Jenkinsfile Vagrantfile Procfile Gemfile Rakefile Pipfile CODEOWNERS README
-        LICENSE go.mod go.sum .env .gitignore .gitattributes .dockerignore .npmrc .editorconfig .eslintrc
-        .prettierrc .bashrc .zshrc .profile .netrc .htaccess .flake8 .pylintrc .coveragerc .pypirc""",
-        # what stands before a dot in code, or in a name, whose last word only looks like an extension
-        "not_stems": """
-        self this cls console math np df app logger log os sys re window document process module request
-        response node next vue react express three chart d3""",
-        "no_libraries": """
-        python java javascript rust go ruby php perl node debian ubuntu linux windows macos api version
-        release standard shared new old same other whole internal latest missing entire""",
-        "after_install": """
-        fails failed of the a an is was are and or in on with for command step it from does worked takes
-        needs to again can will when but then as at by into after before this that""",
-    }
-)
+_PARTS: Final = read_parts(__name__, "entities.txt")
+WORDS: Final = WordLists(dict(list_entries(_PARTS["words"], " ")))
 
-RE: Final = Patterns(
-    {
-        # Where a name ends in a script that puts no space there, behind a word with a particle or
-        # the ending of a file and its line; and what stands before one within a sentence.
-        "foreign": r"[^\W\x00-\u024f]",
-        "after_name": [
-            r"(?<=[A-Za-z0-9_)])(?={{foreign}}{1,40}(?![\w/.\\-]))",
-            r"|(?:\.[A-Za-z][A-Za-z0-9]{0,9}(?:[:#]L?\d{1,7}){0,2})(?={{foreign}}|-[A-Z][^\W\d_])",
-        ],
-        "before_name": r"(?<![\w/\\.-]){{foreign}}{1,200}(?=[A-Za-z])",
-        "address": r"\b[A-Za-z][A-Za-z0-9+.]{1,15}://[^\s<>\"'`]{1,2000}|\bwww\.[^\s<>\"'`]{1,2000}",
-        "roots": [
-            "etc|usr|var|home|opt|tmp|root|bin|sbin|lib|lib64|dev|proc|sys|mnt|srv|run|boot|Users",
-            "|Library|Applications",
-        ],
-        "segment": r"[\w.@+~$%-]{1,100}",
-        "token": r"[^\s,;|()<>\[\]{}\"'`=*?!\u2018\u2019\u201c\u201d\u3001\u3002\u300c-\u300f\uff08\uff09\uff0c\uff1a]{1,1000}",  # nosec B105  # a pattern
-        "windows": r"(?:[A-Za-z]:\\|\\\\|\.{1,2}\\)?(?:{{segment}}\\){0,30}{{segment}}",
-        "posix": "(?:[A-Za-z]:/|~/|/)?(?:{{segment}}/{1,2}){0,30}{{segment}}",
-        "anchored": r"/(?:{{roots}})/\w|~/[.\w]|\.{1,2}/[\w.]|[A-Za-z]:[\\/]\w",
-        "line": r"(?::\d{1,7}){1,2}\Z|#L\d{1,7}(?:-L?\d{1,7})?\Z",
-        "name": r"[A-Za-z_$][\w$]{0,99}",
-        "dotted": r"{{name}}(?:(?:\.|::|->){{name}}){0,8}",
-        "scoped": r"(?<![\w$:])(?!py::)({{name}}(?:::~?{{name}}){1,8})(?![\w:])",
-        "hump": "[a-z0-9][A-Z]",
-        "install": [
-            r"\b(?:pip3?|uv|uv\spip|pipx|conda|mamba|npm|pnpm|yarn|bun|cargo|gem|brew|poetry|apt|apt-get",
-            r"|dnf|yum|composer|go|dotnet)\s{1,3}(?:install|i|add|get|require|add\spackage)\s{1,3}",
-            r"(?:-{1,2}[\w-]{1,30}\s{1,3}){0,5}(@?[A-Za-z][\w./-]{0,80})(?:\[[\w,-]{1,60}\])?(",
-            r"(?:[=~><!@^]{1,3}[\w.*^~-]{1,30})?)(?=[\s`'\",.;:)!?]|\Z)",
-        ],
-        # of Python, alone or from where, and of JavaScript
-        "imported": [
-            r"(?<![\w.-])from\s{1,3}(?P<origin>[A-Za-z_]\w{0,60})(?:\.\w{1,60}){0,8}\s{1,3}import\s{1,3}",
-            r"[(*A-Za-z_]|(?m:^|(?<=[`\"']))[ \t]{0,20}import\s{1,3}(?P<module>[A-Za-z_]\w{0,60})",
-            r"(?:\.\w{1,60}){0,8}(?:\s{1,3}as\s{1,3}\w{1,60})?;?[ \t]{0,20}(?m:$|(?=[`\"']))",
-            r"|(?:\b(?:require|import)\(\s{0,3}|\bimport\s{1,3}(?:[\w*{},\s$]{1,200}\sfrom\s{1,3})?)",
-            r"(?P<quote>['\"])(?P<package>@[\w.-]{1,60}/[\w.-]{1,60}|[a-z][\w.-]{0,60})",
-            r"(?:/[\w./-]{1,100})?(?P=quote)",
-        ],
-        "code": [
-            r"(?<![\w$])(?:(?P<word>[A-Z][A-Za-z0-9]{1,80}(?:Error|Exception|Warning|Interrupt|Iteration)",
-            r"|ERR_[A-Z0-9_]{2,60}|CVE-\d{4}-\d{4,7}|GHSA(?:-[23456789cfghjmpqrvwx]{4}){3}|(?:TS|CS|LNK",
-            r"|MSB|NU|NETSDK)\d{4,5}|[EC]\d{4}|ORA-\d{5}|0x8[0-9A-Fa-f]{7}|SystemExit)(?![\w-])|",
-            r"(?P<errno_name>E[A-Z0-9_]{2,20})(?![\w-])|SQLSTATE\s?[\[(:=]?\s?(?P<state>[0-9A-Z]{5})",
-            r"(?!\w)|HTTP(?:S|/\d(?:\.\d)?)?\s(?:status\s|error\s|code\s|status\scode\s)?",
-            r"(?P<http>[45]\d\d)(?!\w|\.\d)|[Ss]tatus(?:\scode)?\s(?P<status>[45]\d\d)(?!\w|\.\d)|",
-            r"(?P<phrase>[45]\d\d)\s(?:Bad\sRequest|Unauthorized|Forbidden|Not\sFound|Conflict|Gone",
-            r"|Too\sMany\sRequests|Internal\sServer\sError|Bad\sGateway|Service\sUnavailable",
-            r"|Gateway\sTime-?out)(?!\w)|\[?[Ee]rrno\s(?P<errno>\d{1,3})(?!\w)|WinError\s",
-            r"(?P<winerror>\d{1,5})(?!\w))",
-        ],
-        "word": r"[\w@+~-]",
-        "path": r"(?<![\w@+~./-])(?:\./)?+{{word}}*+(?:/\.?{{word}}++|\.{{word}}++)++",
-        "secret_ending": [
-            r"(?:\.pem|\.key|\.p8|\.p12|\.pfx|\.pkcs12|\.ppk|\.keystore|\.jks|\.kdbx|\.gpg|\.ovpn",
-            r"|\.tfvars|\.tfstate|\.env|credential|credentials|\.npmrc|\.yarnrc|\.yarnrc\.yml|\.pypirc",
-            r"|\.htpasswd|\.s3cfg|\.boto|\.dockercfg|\.pgpass|\.my\.cnf|\.netrc|_netrc|\.vault-token)\Z",
-        ],
-        "secret": r"""(?x)
-        /(?:\.env[^/]*+ | (?=[^/]*\.env\.)[^/]*+ | id_[a-z0-9]+ | service[-_]?account[^/]*\.json
-            | (?=[^/]*\.tfstate\.)[^/]*+
-            | (?=[^/]*(?:credential|secret)s?[._-])[^/]*
-                \.(?:json|ya?ml|toml|ini|cfg|conf|xml|properties|csv|txt|enc))$
-        | /\.(?:aws|ssh|gnupg|kube|azure)/ | /\.docker/config\.json$""",  # nosec B105  # a pattern
-        "call": r"(?<![\w$.])({{dotted}})!?\(([^()\n]{0,200})\)",
-        "method": [
-            r"(?<![\w$./\\@:#-])([A-Z]\w{2,60}\.(?!(?:com|org|net|io|dev|js|co)\b)[a-z_]\w{1,60})",
-            r"(?![\w(/\\@]|\.\w|::)",
-        ],
-        "version": [
-            r"(?<![\w@/.-])(@?[A-Za-z][\w./-]{1,80})(?:\[[\w,-]{1,60}\])?",
-            r"(?:@[\^~]?v?\d|(?:[=~><!]=\s?|\s)v?\d{1,4}\.\d{1,5}\.\d)",
-        ],
-    }
-)
+RE: Final = read_patterns(_PARTS["patterns"])
 
 
 class _Mention(NamedTuple):

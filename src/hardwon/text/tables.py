@@ -76,6 +76,11 @@ class Patterns:
         return self._join(self._sources[part[1]])
 
 
+def read_patterns(table: str) -> Patterns:
+    """The patterns of a table, by their names."""
+    return Patterns(dict(list_entries(table)))
+
+
 class WordLists:
     """Word lists by their names, each an attribute."""
 
