@@ -9,6 +9,7 @@ import re
 from collections import Counter
 from dataclasses import asdict
 from datetime import UTC, datetime
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -111,10 +112,35 @@ def test_validate_has_nothing_to_say_about_what_generate_makes(size: int, seed: 
         assert len(routes) == values
 
 
+def test_a_session_has_one_theme_and_failures_lead_to_their_fix() -> None:
+    memories, led = generate(1_000), 0
+    worlds = json.loads(Path(read.__code__.co_filename).with_name("worlds.json").read_text())
+    parts = [part for project in worlds["projects"] for part in project["parts"]]
+    faults = [part[sort] for part in parts for sort in ("runtime", "logic", "timeout")]
+    for first in range(0, 1_000, 10):
+        session = memories[first : first + 10]
+        texts = "\n".join(memory["content"] for memory in session)
+        assert len([part for part in parts if part["file"] in texts]) <= 1
+        failed = "\n".join(
+            memory["content"] for memory in session if memory["outcome"] == "failure"
+        )
+        led += any(cause in failed and fix in texts for _, cause, fix, _ in faults)
+    assert led >= 60, "of a hundred sessions, where the others met an error of syntax or none"
+
+
+def test_hardly_any_is_nearly_a_copy() -> None:
+    words = [set(fingerprint(memory["content"]).split()) for memory in generate(2_000)]
+    near = set()
+    for (at, one), (other_at, other) in combinations(enumerate(words), 2):
+        if 10 * len(one & other) >= 9 * len(one | other):
+            near |= {at, other_at}
+    assert len(near) <= 60, "3 %"
+
+
 def test_what_a_seed_gives_does_not_change_unnoticed() -> None:
     """Data sets are cited by size and seed: a change of words is meant, and then so is this one."""
     text = json.dumps(generate(300, 7), sort_keys=True)
-    assert hashlib.sha256(text.encode()).hexdigest()[:16] == "fd75e83814901e45"
+    assert hashlib.sha256(text.encode()).hexdigest()[:16] == "ed5a2dae8788cb6e"
 
 
 @each(

@@ -1,21 +1,21 @@
-"""`generate`: a data set of any size that looks like an agent's real history, the same for the same
+"""`generate`: a data set of any size that looks like agents' real history, the same for the same
 seed.
 
+It is made of sessions. A session is an agent at work on one part of one project: it looks something
+up, builds, fails at a fault that this part has, repairs it, learns from it, tidies up, explains, and
+hears what people say. `worlds.json` has a dozen projects with their stack, people, customers and
+parts, each part with its file, features, faults (what happened, the cause, the cure, the lesson) and
+what is told of it; and `wordings`, by outcome, tool and value of the routing key, in the order in
+which a session has them: first what the summary is made of, then contents with slots in braces.
+
 Two descriptions of a realistic data set have to hold at once. One gives ranges over all memories
-(`RANGES`). The other gives counts for 1,000 of them: outcomes
-600/200/120/80, tools of the successes 300/120/90/90 (`_PAIRS`), and error types 80/50/50/20. The
-last four add up to all 200 failures, while only those of the code interpreter have an error type
-and those of other tools must be there as well: so these are the shares that its error types have.
+(`RANGES`). The other gives counts for 1,000 of them: outcomes 600/200/120/80, tools of the successes
+300/120/90/90 (`_PAIRS`), and error types 80/50/50/20. The last four add up to all 200 failures, while
+only those of the code interpreter have an error type and those of other tools must be there as well:
+so these are the shares that its error types have.
 
 Coverage comes before shares: from 10 memories on every pair of outcome and tool occurs, from 50 on
 every value of every key.
-
-The words are in `areas.json` (made-up programs, each with names that belong together) and
-`words.json`: `groups` are bugs with their causes and cures, errors with their reasons, facts,
-wishes; what stands in one entry hangs together, so that none fixes a deadlock by adding an index.
-`numbers` may be named, from the least to the most. `wordings` are, by outcome, tool and value of
-the routing key, contents with slots in braces, each with what its summary is made of and a slot
-that tells two such summaries apart.
 """
 
 from __future__ import annotations
@@ -24,7 +24,6 @@ import json
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
 from itertools import permutations
@@ -56,9 +55,11 @@ VALUES_FROM: Final = 50
 _PAIRS: Final = {(outcome, tool): count for outcome, tool, count in SHARES["pairs"]}
 _WEIGHTS: Final[Mapping[str, Mapping[str, int]]] = SHARES["values"]
 
+_SESSION_MEMORIES: Final = 10
 _TRIES: Final = 200
 _COUNTER_CHARS: Final = 6
-_TELLING: Final = ("component", "function", "noun", "feature")
+# What has no fault of its own in the files: any of a part's.
+_FAULTS: Final = ("runtime", "logic", "timeout")
 _SMALL_WORDS: Final = frozenset(
     "a an the and or of in on at to for from by with so that it its is was are be as".split()
 )
@@ -66,31 +67,21 @@ _SMALL_WORDS: Final = frozenset(
 
 def generate(size: int | str = "medium", seed: int = 0) -> list[dict[str, Any]]:
     """Memories as `remember(**memory)` takes them: content, outcome, tool, the key that routes it,
-    summary.
+    summary. Those of a session follow one another.
 
-    `size` is small (100), medium (1,000), large (10,000), vast (50,000) or a number. Contents are
-    about made-up programs, no two alike; summaries are unique. How many there are of what is told
-    at the top of this module.
+    `size` is small (100), medium (1,000), large (10,000), vast (50,000) or a number. No two contents
+    are alike; summaries are unique. How many there are of what is told at the top of this module.
     """
     count = SIZES.get(size, 0) if isinstance(size, str) else size
     is_size = isinstance(count, int) and 1 <= count <= DATASET_GENERATED_MAX
     allowed = f"{', '.join(SIZES)}, or a whole number from 1 to {DATASET_GENERATED_MAX}"
     check_that(is_size and not isinstance(count, bool), "size", size, allowed)
     check_whole_number("seed", seed, 0, limits.JSON_INT_ABS_MAX)
-    random = Random(seed)
-    writer = MemoryWriter(random)
-    memories: list[dict[str, Any]] = []
-    for sort in [sort for sort, number in plan(count).items() for _ in range(number)]:
-        content, summary = writer.write(
-            " ".join(filter(None, (sort.outcome, sort.tool, sort.value)))
-        )
-        memory = {"content": content, "outcome": sort.outcome, "tool": sort.tool}
-        memory |= {sort.key: sort.value} if sort.key else {}
-        memory["summary"] = summary
-        memories.append({key: value for key, value in memory.items() if value})
-    # by `random()` alone: it is the one method whose results Python promises to keep
-    order = [(random.random(), number) for number in range(count)]
-    return [memories[number] for _, number in sorted(order)]
+    writer = _Writer(Random(seed))
+    sorts = [sort for sort, number in plan(count).items() for _ in range(number)]
+    sessions = -(-count // _SESSION_MEMORIES)
+    # every session has its share of each sort
+    return [memory for at in range(sessions) for memory in writer.write(sorts[at::sessions])]
 
 
 def plan(size: int) -> dict[MemorySort, int]:
@@ -121,13 +112,11 @@ def plan(size: int) -> dict[MemorySort, int]:
 def _divide(counts: Mapping[tuple[str, str | None], int], every: bool) -> dict[MemorySort, int]:
     """So many of each pair of outcome and tool, by the values of its key; `every` one occurs."""
     sorts: dict[MemorySort, int] = {}
-    for pair, route in ROUTES.items():
-        if route is None:
-            sorts[MemorySort(*pair)] = counts[pair]
-            continue
-        key, weights = route[0], _WEIGHTS[route[0]]
-        by_value = split(counts[pair], weights, dict.fromkeys(weights, int(every)), RANGES.get(key))
-        sorts |= {MemorySort(*pair, key, value): count for value, count in by_value.items()}
+    for pair, (key, _) in ((pair, route or (None, ())) for pair, route in ROUTES.items()):
+        weights: Mapping[Any, int] = _WEIGHTS[key] if key else {None: 1}
+        least = dict.fromkeys(weights, int(every and key is not None))
+        for value, count in split(counts[pair], weights, least, RANGES.get(key or "")).items():
+            sorts[MemorySort(*pair, key, value)] = count
     return {sort: count for sort, count in sorts.items() if count}
 
 
@@ -138,14 +127,13 @@ def _count_misses(sorts: Mapping[MemorySort, int]) -> int:
 def split(
     total: int,
     weights: Mapping[T, int],
-    least: Mapping[T, int] | None = None,
+    least: Mapping[T, int],
     ranges: Mapping[T, Range] | None = None,
 ) -> dict[T, int]:
     """Whole numbers that add up to the total: none below its `least`, as many as possible within
     their ranges, and as close to the weights as that allows. The sum of `least` must not exceed the
     total.
     """
-    least = {name: (least or {}).get(name, 0) for name in weights}
     shares = {name: weight * total / sum(weights.values()) for name, weight in weights.items()}
     low, high = dict(least), dict.fromkeys(weights, total)
     for name, (lowest, highest) in (ranges or {}).items():
@@ -162,85 +150,81 @@ def split(
 
 
 @cache
-def _words() -> tuple[
-    dict[str, list[dict[str, list[str]]]], dict[str, tuple[int, int]], dict[str, list[list[str]]]
-]:
-    """The group of entries that each slot is filled from, the numbers, and the wordings."""
-    areas, words = (
-        json.loads((files(__package__) / f"{name}.json").read_text("utf-8"))
-        for name in ("areas", "words")
-    )
-    groups = {slot: group for group in [areas, *words["groups"].values()] for slot in group[0]}
-    return groups, words["numbers"], words["wordings"]
+def _worlds() -> dict[str, Any]:
+    """What `worlds.json` holds, with the wordings by their routes and these in the order of a story."""
+    worlds: dict[str, Any] = json.loads((files(__package__) / "worlds.json").read_text("utf-8"))
+    return worlds | {"story": {route: at for at, route in enumerate(worlds["wordings"])}}
 
 
-def _pick(random: Random, items: Sequence[T]) -> T:
-    return items[int(random.random() * len(items))]
+class _Writer:
+    """Writes one session after the other, no memory like another."""
 
+    def __init__(self, random: Random) -> None:
+        self._random = random
+        self._contents: set[str] = set()
+        self._summaries: Counter[str] = Counter()
 
-@dataclass
-class Scene:
-    """What one memory is about. A slot that is named twice is filled alike, and slots of one entry
-    come from the same.
-    """
+    def _pick(self, items: Sequence[T]) -> T:
+        # by `random()` alone: it is the one method whose results Python promises to keep
+        return items[int(self._random.random() * len(items))]
 
-    random: Random
-    entries: dict[int, dict[str, list[str]]] = field(default_factory=dict)
-    values: dict[str, str] = field(default_factory=dict)
+    def write(self, sorts: Sequence[MemorySort]) -> list[dict[str, Any]]:
+        """The memories of one session, of these sorts."""
+        worlds = _worlds()
+        project = self._pick(worlds["projects"])
+        part = self._pick(project["parts"])
+        scene = {**worlds["words"], **project, **part}
+        values: dict[str, str] = {}  # what was chosen stays for the session
+        failed: list[str] = []
+        memories = []
+        routes = {sort: " ".join(filter(None, (sort[0], sort[1], sort[3]))) for sort in sorts}
+        for sort in sorted(sorts, key=lambda sort: worlds["story"][routes[sort]]):
+            fault = sort.value if sort.value in _FAULTS else None
+            if fault:
+                failed.append(fault)
+            fault = fault or (failed[0] if failed else self._pick(_FAULTS))
+            if sort.value == "debug" and len(failed) > 1:
+                failed.append(failed.pop(0))  # the next of those that failed
+            scene |= dict(zip(("what", "cause", "fix", "lesson"), part[fault], strict=True))
+            content, summary = self._write_one(routes[sort], scene, values)
+            memory = {"content": content, "outcome": sort.outcome, "tool": sort.tool}
+            memory |= {sort.key: sort.value} if sort.key else {}
+            memory["summary"] = summary
+            memories.append({key: value for key, value in memory.items() if value})
+        return memories
 
-    def fill(self, text: str, *, again: bool = False) -> str:
-        """`again`: with nothing that is not part of the content already."""
-        value = (lambda slot: self.values.get(slot, "")) if again else self._value
-        return re.sub(r"\{(\w+)\}", lambda slot: value(slot[1]), text)
-
-    def _value(self, slot: str) -> str:
-        groups, numbers, _wordings = _words()
-        if slot not in self.values:
-            if slot in numbers:
-                least, most = numbers[slot]
-                value = str(least + int(self.random.random() * (most - least + 1)))
-            else:
-                group = groups[slot]
-                if id(group) not in self.entries:
-                    self.entries[id(group)] = _pick(self.random, group)
-                value = self.fill(_pick(self.random, self.entries[id(group)][slot]))
-            self.values[slot] = value
-        return self.values[slot]
-
-
-@dataclass
-class MemoryWriter:
-    """Writes one memory after the other, none like another."""
-
-    random: Random
-    contents: set[str] = field(default_factory=set)
-    summaries: Counter[str] = field(default_factory=Counter)
-
-    def write(self, route: str) -> tuple[str, str]:
-        """A content for the outcome, tool and routing value, and its summary."""
-        wordings = _words()[2][route]
-        for _ in range(_TRIES):
-            text, summary, apart = _pick(self.random, wordings)
-            scene = Scene(self.random)
-            content = scene.fill(text)
+    def _write_one(
+        self, route: str, scene: Mapping[str, Any], values: dict[str, str]
+    ) -> tuple[str, str]:
+        """A content that is not there yet, and its summary."""
+        about, *wordings = _worlds()["wordings"][route]
+        for attempt in range(_TRIES):
+            chosen = values if attempt < len(wordings) else {}  # else of another day
+            content = self._fill(self._pick(wordings), scene, chosen)
             words = fingerprint(content)
-            if words not in self.contents:
+            if words not in self._contents:
                 break
-        self.contents.add(words)
-        return content, self._summary(summary, apart, scene)
-
-    def _summary(self, text: str, apart: str, scene: Scene) -> str:
-        """From words of the content. Where that says too little to be the only one, more of them;
-        then a counter.
-        """
-        name = _slug(scene.fill(text, again=True))
-        for slot in (apart, *_TELLING):
-            if name not in self.summaries:
-                break
-            name = _slug(f"{name} {scene.fill('{' + slot + '}', again=True)}")
-        self.summaries[name] += 1
+        self._contents.add(words)
+        if re.match("[a-z]+[ ']", content):  # but not the name of a function
+            content = content[0].upper() + content[1:]
+        name = _slug(self._fill(about, scene, chosen))
+        self._summaries[name] += 1
         # no other name ends in a number
-        return name if self.summaries[name] == 1 else f"{name}_{self.summaries[name]}"
+        count = self._summaries[name]
+        return content, name if count == 1 else f"{name}_{count}"
+
+    def _fill(self, text: str, scene: Mapping[str, Any], values: dict[str, str]) -> str:
+        """A text without slots: what is several in the scene is chosen once."""
+
+        def fill(slot: re.Match[str]) -> str:
+            name = slot[1]
+            if name not in values and name in ("trouble", "reason"):
+                values["trouble"], values["reason"] = self._pick(scene["trouble"])
+            elif name not in values and not isinstance(scene[name], str):
+                values[name] = self._pick(scene[name])
+            return values[name] if name in values else str(scene[name])
+
+        return re.sub(r"\{(\w+)\}", fill, text)
 
 
 def _slug(text: str) -> str:
