@@ -217,6 +217,7 @@ class _Writer:
         """A text without slots: what is several in the scene is chosen once."""
 
         def fill(slot: re.Match[str]) -> str:
+            """What stands in the place of a slot."""
             name = slot[1]
             if name not in values and name in ("trouble", "reason"):
                 values["trouble"], values["reason"] = self._pick(scene["trouble"])
