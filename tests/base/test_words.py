@@ -17,8 +17,8 @@ ROOT = SOURCE.parent.parent
 
 CODE_LINES_MAX = {
     "base": 583, "records": 1_179, "text": 1_532, "runs": 902, "search": 563, "trust": 578,
-    "lessons": 2_850, "tell": 1_685, "outside": 1_333, "store": 4_739, "memory": 6_448, "capture": 2_554,
-    "adapters": 576, "tree": 2_720, "training": 972, "fixes": 2_420, "surfaces": 6_811,
+    "lessons": 2_850, "tell": 1_685, "outside": 1_333, "store": 4_739, "memory": 6_448, "capture": 2_509,
+    "adapters": 576, "tree": 2_720, "training": 972, "fixes": 2_420, "surfaces": 6_790,
 }  # fmt: skip
 """Without blank lines, comments and docstrings. A room that got smaller does not grow again."""
 

@@ -27,6 +27,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from pkgutil import get_data
 from typing import Any, Final, Literal, NamedTuple, NoReturn
 
 from hardwon import limits
@@ -62,55 +63,9 @@ class Layout(NamedTuple):
     flat: bool = False
 
 
-_CLAUDE_EVENTS: Final[Mapping[str, str | None]] = {
-    "SessionStart": None,
-    "UserPromptSubmit": None,
-    "PreToolUse": "Bash|Edit|Write|MultiEdit|NotebookEdit",
-    "PostToolUse": "Bash|Edit|Write|MultiEdit|NotebookEdit",
-    "PostToolUseFailure": "Bash",
-    "PreCompact": None,
-    "SubagentStop": None,
-    "Stop": None,
-    "SessionEnd": None,
-}
 LAYOUTS: Final[Mapping[str, Layout]] = {
-    "claude-code": Layout(
-        ".claude",
-        {"project": "settings.json", "local": "settings.local.json", "user": "settings.json"},
-        _CLAUDE_EVENTS,
-        "CLAUDE_PROJECT_DIR",
-    ),
-    "codex": Layout(
-        ".codex",
-        {"project": "hooks.json", "user": "hooks.json"},
-        {
-            "SessionStart": None,
-            "UserPromptSubmit": None,
-            "PreToolUse": "Bash|apply_patch",
-            "PostToolUse": "Bash|apply_patch",
-            "PreCompact": None,
-            "SubagentStop": None,
-            "Stop": None,
-        },
-    ),
-    "cursor": Layout(
-        ".cursor",
-        {"project": "hooks.json", "user": "hooks.json"},
-        {
-            "sessionStart": None,
-            "beforeSubmitPrompt": None,
-            "beforeShellExecution": None,
-            "preToolUse": "Write|Edit|StrReplace",
-            "postToolUse": "Shell|Write|Edit|StrReplace",
-            "postToolUseFailure": "Shell",
-            "preCompact": None,
-            "subagentStop": None,
-            "stop": None,
-            "sessionEnd": None,
-        },
-        "CURSOR_PROJECT_DIR",
-        flat=True,
-    ),
+    agent: Layout(**layout)
+    for agent, layout in json.loads(get_data(__name__, "agent_layouts.json") or b"").items()
 }
 _ASSIGNED: Final = re.compile(r"[A-Za-z_]\w*=")
 

@@ -25,7 +25,8 @@ CLIENT_CONFIG_BYTES_MAX: Final = 16 * limits.MIB
 
 @dataclass(frozen=True)
 class AgentClient:
-    """`project` and `user` are its files, below the project's folder and the user's; `key` is where
+    """`project` and `user` are its files, below the project's folder and the user's (`{settings}`:
+    where programs keep theirs); `key` is where
     servers stand in them. `typed`: an entry says of which sort the server is. `add`: its own
     command to add one, where it has one.
     """
@@ -43,41 +44,19 @@ class AgentClient:
 
     def file(self, for_user: bool, home: Path, folder: Path) -> Path:
         """Where the client keeps its servers."""
-        return home / self.user if for_user or self.project is None else folder / self.project
+        if self.project and not for_user:
+            return folder / self.project
+        settings = "Library/Application Support" if sys.platform == "darwin" else ".config"
+        return home / self.user.format(settings=settings)
 
 
 # What agents are told in AGENTS.md, and in the skill of the plugins.
 AGENTS_SECTION: Final = (get_data(__name__, "agents_section.txt") or b"").decode()
 _BEGINS, _ENDS = "<!-- hardwon begins -->\n", "<!-- hardwon ends -->\n"
 
-_DESKTOP: Final = (
-    "Library/Application Support/Claude" if sys.platform == "darwin" else ".config/Claude"
-)
-
 CLIENTS: Final[Mapping[str, AgentClient]] = {
-    "claude-code": AgentClient(
-        "Claude Code",
-        ".mcp.json",
-        ".claude.json",
-        typed=True,
-        add="claude mcp add {name} -- {command}",
-    ),
-    "claude-desktop": AgentClient("Claude Desktop", None, f"{_DESKTOP}/claude_desktop_config.json"),
-    "cursor": AgentClient("Cursor", ".cursor/mcp.json", ".cursor/mcp.json"),
-    "vscode": AgentClient(
-        "VS Code",
-        ".vscode/mcp.json",
-        "Library/Application Support/Code/User/mcp.json"
-        if sys.platform == "darwin"
-        else ".config/Code/User/mcp.json",
-        key="servers",
-        typed=True,
-    ),
-    "windsurf": AgentClient("Windsurf", None, ".codeium/windsurf/mcp_config.json"),
-    "gemini-cli": AgentClient("Gemini CLI", ".gemini/settings.json", ".gemini/settings.json"),
-    "codex": AgentClient(
-        "Codex", None, ".codex/config.toml", "mcp_servers", add="codex mcp add {name} -- {command}"
-    ),
+    name: AgentClient(**client)
+    for name, client in json.loads(get_data(__name__, "clients.json") or b"").items()
 }
 
 
