@@ -225,6 +225,25 @@ def test_the_overview_counts_what_there_is(running: Served) -> None:
     assert f'href="/ui/{PROJECT}/search?outcome=failure"' in page
 
 
+def test_the_map_leads_from_outcome_to_tool_to_key(running: Served) -> None:
+    for error in ("runtime", "runtime", "syntax"):
+        content = f"a {error} error"
+        running.memory.remember(content, "failure", "code_interpreter", error_type=error)
+    running.memory.remember("use UTC", "learning", insight_type="fact")
+    http = signed_in(running).http
+    page = http.get(OVERVIEW).text
+    levels = "outcome=failure", "tool=code_interpreter", "key=error_type%3Druntime"
+    for depth, shown in enumerate(
+        ("failure</span> <b>3", "code_interpreter</span> <b>3", "runtime</span> <b>2")
+    ):
+        asked = "&amp;".join(("range=all", "kind=experience", *levels[: depth + 1]))
+        assert f'search?{asked}"><span>{shown}</b>' in page
+    assert "67 %, " in page
+    found = http.get(f"/ui/{PROJECT}/search?kind=experience&range=all&{levels[2]}").text
+    assert found.count("a runtime error") >= 2
+    assert "a syntax error" not in found
+
+
 @pytest.mark.parametrize(
     "address", [f"/ui/{PROJECT}/none", "/ui/a/b/c/d", f"/ui/{PROJECT}/overview%2Fx"]
 )

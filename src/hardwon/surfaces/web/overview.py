@@ -112,6 +112,7 @@ def view_overview(ask: Ask, request: PageRequest) -> WebPage:
             "failures": [(failure, failure_url(request, failure)) for failure in failures],
             "failing_tests": ask("tests.failing") if PYTEST in stats.by_author else [],
             "rules": ask("rules", state="active", limit=_SHOWN),
+            "map": ask("topology"),
             "lessons": ask("lessons", limit=_SHOWN),
             "newest": ask("care.page", limit=_SHOWN).records,
         },
