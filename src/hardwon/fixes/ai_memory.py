@@ -26,15 +26,8 @@ from typing import Any, Final, Self
 
 from hardwon import limits
 from hardwon.errors import InvalidInputError, PlaceError, on_failure
-from hardwon.fixes import knowledge_base
-from hardwon.fixes.adopt import (
-    FILE_NAME,
-    AdoptedInPlace,
-    adopt_fix_history,
-    adopt_in_place,
-    adopt_knowledge_base,
-    check_memory,
-)
+from hardwon.fixes import adopt, knowledge_base
+from hardwon.fixes.adopt import FILE_NAME, AdoptedInPlace
 from hardwon.fixes.attempts import AttemptInput, check_fixer, fix_from, issue_from, readable
 from hardwon.fixes.knowledge_base import FixHistoryWarning, KnowledgeBase, KnowledgeFile, read_stamp
 from hardwon.fixes.machine import system_info
@@ -111,7 +104,7 @@ class AIMemory(AbstractContextManager["AIMemory"]):
             raise InvalidInputError.one("memory_dir", memory_dir, "a folder")
         place = check_path("memory_dir", folder)
         is_new = not files.exists(place / FILE_NAME)
-        adopted = adopt_in_place(place, clock=clock, progress=progress)
+        adopted = adopt.adopt_in_place(place, clock=clock, progress=progress)
         memory = Memory(place / FILE_NAME, clock=clock)
         if adopted:
             _announce(adopted, place)
@@ -123,7 +116,7 @@ class AIMemory(AbstractContextManager["AIMemory"]):
     @classmethod
     def on(cls, memory: Memory) -> Self:
         """The same for a memory that is open already."""
-        check_memory(memory)
+        adopt.check_memory(memory)
         made = cls.__new__(cls)
         made._use(memory, Path(memory.location).parent, None)
         return made
@@ -398,7 +391,7 @@ class AIMemory(AbstractContextManager["AIMemory"]):
     def import_knowledge_base(self, source_file: Where, dry_run: bool = False) -> dict[str, Any]:
         """Brings in a knowledge base of others, as one source's word. Returns what it brought."""
         source, dry = check_path("source_file", source_file), check_flag("dry_run", dry_run)
-        return asdict(adopt_knowledge_base(source, self.memory, dry_run=dry))
+        return asdict(adopt.adopt_knowledge_base(source, self.memory, dry_run=dry))
 
     def migrate_legacy_data(
         self, legacy_db_path: Where, dry_run: bool = False, progress: Progress | None = None
@@ -407,7 +400,7 @@ class AIMemory(AbstractContextManager["AIMemory"]):
         nothing. Returns what it brought, what was rejected, and why.
         """
         source, dry = check_path("legacy_db_path", legacy_db_path), check_flag("dry_run", dry_run)
-        return asdict(adopt_fix_history(source, self.memory, dry_run=dry, progress=progress))
+        return asdict(adopt.adopt_fix_history(source, self.memory, dry_run=dry, progress=progress))
 
     def auto_cleanup(
         self,

@@ -13,7 +13,6 @@ import os
 import stat
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
-from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote
@@ -24,13 +23,8 @@ from hardwon import limits
 from hardwon.errors import BusyError, DamagedError, ForeignFileError, PlaceError, StorageError
 from hardwon.outside import files
 from hardwon.records.fields import read_json
-from hardwon.store.sqlite.connection import (
-    APPLICATION_ID,
-    be_patient,
-    connect,
-    measure_size,
-    storage_errors,
-)
+from hardwon.store.sqlite import connection as store
+from hardwon.store.sqlite.connection import APPLICATION_ID, measure_size
 
 # Columns of an older fix history's table. The documents have 14; each one more may hold a text that
 # its record must hold.
@@ -241,7 +235,7 @@ def _connect(path: Path, how: str) -> apsw.Connection:
     """`how` is what SQLite's names of files allow: mode=ro, mode=rw."""
     flags = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_URI
     connection = apsw.Connection(f"file:{quote(str(path))}?{how}", flags=flags)
-    be_patient(connection)
+    store.be_patient(connection)
     # a table without a key is sorted by id, and may be larger than the memory
     for setting in ("trusted_schema = OFF", "cell_size_check = ON", "temp_store = FILE"):
         connection.execute(f"PRAGMA {setting}").fetchall()
@@ -264,7 +258,7 @@ def _refuse_no_database(path: Path) -> None:
 @contextmanager
 def _legacy_errors(path: Path) -> Iterator[None]:
     try:
-        with storage_errors(path):
+        with store.storage_errors(path):
             yield
     except DamagedError as error:
         if isinstance(error.__cause__, apsw.Error | UnicodeDecodeError):
@@ -314,9 +308,7 @@ class ClaimedDatabase(LegacyDatabase):
     @property
     def identity(self) -> int:
         """Another number for another database, or another state of it; never 0."""
-        status = self.path.stat()
-        state = status.st_ino, status.st_size, read_header(self.path)[_CHANGES]
-        return int.from_bytes(sha256(repr(state).encode()).digest()[:7], "big") + 1
+        return hash(_state(self.path)) or 1
 
     def copy_to(self, target: Path) -> None:
         """A complete copy, on disk when this returns, checked. There must be no such file."""
@@ -343,7 +335,7 @@ class ClaimedDatabase(LegacyDatabase):
         changes = read_header(self.path)[_CHANGES]
         self._connection.execute("COMMIT")  # a copy begins a transaction of its own
         with (
-            closing(connect(staged)) as origin,
+            closing(store.connect(staged)) as origin,
             self._connection.backup("main", origin, "main") as switch,
         ):
             switch.step(1)  # from here on the file is locked again
