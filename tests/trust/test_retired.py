@@ -402,6 +402,8 @@ def test_the_command_line_tells_what_was_lowered_and_what_stays_retired() -> Non
     assert keys_of(loaded) <= keys_told_of("load")
     told = at_once("load", "mine.jsonl", "--trust").stdout.splitlines()
     assert told == ["0 of 5 records added, 5 were here already, 0 stay forgotten", "5 events added"]
+    told = at_once("--memory", "copy", "load", "mine.jsonl", "--trust").stdout.splitlines()
+    assert told[1] == "came as 1 published, 1 verified, and are so here"
     with Memory("brain") as memory:
         assert statuses(memory, ids) == STATUSES
     merged = at_once("--memory", "other", "merge", "mine").stdout

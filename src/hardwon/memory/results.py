@@ -116,7 +116,8 @@ class Loaded:
     with each status that is not taken over; `retired`: how many are archived here now because they
     are there; `events`: how much of what was decided about records there is taken over, with trust;
     `aside`: how many values no field is for, which are kept beside the others; `elsewhere`: how many
-    records of which other projects were passed over.
+    records of which other projects were passed over; `believed`: how many of those added keep which
+    status, with trust.
     """
 
     read: int = 0
@@ -130,13 +131,18 @@ class Loaded:
     events: int = 0
     aside: int = 0
     elsewhere: dict[str, int] = field(default_factory=dict)
+    believed: dict[str, int] = field(default_factory=dict)
 
     @property
     def notes(self) -> list[str]:
         """What became of statuses, of what no field is for and of records of other projects, for
         people; empty where there is nothing to be told.
         """
-        came = ", ".join(f"{count} {status}" for status, count in sorted(self.lowered.items()))
+        came, kept = (
+            ", ".join(f"{count} {status}" for status, count in sorted(counts.items()))
+            for counts in (self.lowered, self.believed)
+        )
+        believed = f"came as {kept}, and {'would be' if self.dry_run else 'are'} so here"
         lowered = (
             f"came as {came}: unverified here until somebody verifies them; nothing from "
             "elsewhere is believed on its own word"
@@ -148,7 +154,7 @@ class Loaded:
             f"{count} of project {name} not taken: hardwon --project {name} load takes them"
             for name, count in sorted(self.elsewhere.items())
         ]
-        notes = ((came, lowered), (self.retired, retired), (self.aside, aside))
+        notes = ((came, lowered), (kept, believed), (self.retired, retired), (self.aside, aside))
         return [*(note for is_so, note in notes if is_so), *others]
 
 

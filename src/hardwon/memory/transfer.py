@@ -274,8 +274,9 @@ class _Incoming:
         if status == "archived":
             self.result.retired += 1
             self.out_of_use.add(one.record.id)
-        elif not self.trust and status in VOUCHED_STATUSES:
-            self.result.lowered[status] = self.result.lowered.get(status, 0) + 1
+        elif status in VOUCHED_STATUSES:
+            counts = self.result.believed if self.trust else self.result.lowered
+            counts[status] = counts.get(status, 0) + 1
 
     def _retires(self, reader: Reader, name: str, one: _Arrival) -> bool:
         """Whether what is here is archived because it is retired there; counts it. A stranger

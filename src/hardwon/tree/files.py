@@ -20,15 +20,14 @@ import errno
 import json
 import os
 import re
-import secrets
 import stat
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from pydantic_core import PydanticCustomError, from_json
 
@@ -71,26 +70,26 @@ def _read_look(status: os.stat_result) -> Seen:
     return Seen(min(max(status.st_mtime_ns, -_TIME_NS_MAX), _TIME_NS_MAX), status.st_size)
 
 
-@dataclass
-class Listing:
+class Listing(NamedTuple):
     """What a folder holds: memory files with their looks, the paths of folders, and what is neither
     though it is named like a memory (a link, say), with the reason.
     """
 
-    files: dict[str, Seen] = field(default_factory=dict)
-    folders: list[str] = field(default_factory=list)
-    odd: dict[str, str] = field(default_factory=dict)
+    files: dict[str, Seen]
+    folders: list[str]
+    odd: dict[str, str]
 
     def add(self, entry: os.DirEntry[str], folder: str) -> None:
         name = entry.name
-        if names_memory(folder, name) and entry.is_file(follow_symlinks=False):
-            with suppress(FileNotFoundError):
-                self.files[name] = _read_look(entry.stat(follow_symlinks=False))
-        elif entry.is_dir(follow_symlinks=False):
+        if entry.is_dir(follow_symlinks=False):
             if names_folder(folder, name):
                 self.folders.append(f"{folder}/{name}" if folder else name)
         elif names_memory(folder, name):
-            self.odd[name] = "is a link, or no regular file"
+            if entry.is_file(follow_symlinks=False):
+                with suppress(FileNotFoundError):
+                    self.files[name] = _read_look(entry.stat(follow_symlinks=False))
+            else:
+                self.odd[name] = "is a link, or no regular file"
 
 
 def _is_text(name: str) -> bool:
@@ -158,15 +157,6 @@ class TreeFiles:
                     raise
             return file._replace(seen=seen)
 
-    def replace(self, file: FileContent) -> FileContent:
-        """Writes a file in the place of one that is there, in one step."""
-        temporary = f".{file.name}.{secrets.token_hex(6)}.part"
-        with self._open_folder(file.folder, make=True) as handle:
-            seen = _write(handle, temporary, file.data)
-            with on_failure(lambda: _unlink(handle, temporary)):
-                os.rename(temporary, file.name, src_dir_fd=handle, dst_dir_fd=handle)
-        return file._replace(seen=seen)
-
     def read(self, folder: str, name: str) -> tuple[bytes, Seen]:
         """A file's bytes. Raises FileNotFoundError where it is gone, ValueError where it is none
         that we read.
@@ -209,7 +199,7 @@ class TreeFiles:
         """What a folder holds, watched from before it was looked at. Nothing where there is no such
         folder.
         """
-        listing = Listing()
+        listing = Listing({}, [], {})
         try:
             with self._open_folder(folder) as handle:
                 if watch:

@@ -303,7 +303,8 @@ class Mirror(ProjectListener):
                 if read == wanted.data or same_memory(record, *self.edits.experience_in(there)):
                     return there
             if _is_part_of(read, wanted.data):
-                return self.files.replace(wanted)
+                self.files.remove(folder, file.name, there.digest)
+                return self.files.write_new(wanted)
         except (FileNotFoundError, NotADirectoryError):
             return self.files.write_new(wanted)
         except ValueError:

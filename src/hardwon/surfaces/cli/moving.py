@@ -52,7 +52,8 @@ def load(
     `forgotten`, `dry_run`, `lowered` (how many came with which status that is not taken over),
     `retired` (how many are archived here now because they are there), `events` (how much of what was
     decided about records there is taken over, with `--trust`), `aside` (how many values no field is
-    for), `elsewhere` (how many records of which other projects were passed over).
+    for), `elsewhere` (how many records of which other projects were passed over),
+    `believed` (how many keep which status, with `--trust`).
 
     \b
     Examples:
@@ -174,7 +175,8 @@ def merge(other: str, *, trust: bool = False, dry_run: cli.DryRun = False) -> No
     and not taken over, in words),
     `left_total`, `decision` (undoes the arrival, or null), `dry_run`, `lowered` (how many came with
     which status that is not taken over), `retired` (how many are archived here now because they are
-    there), `aside` and `elsewhere` (as when records are loaded; there are none here).
+    there), `aside`, `elsewhere` and `believed` (as when records are
+    loaded).
 
     \b
     Examples:
