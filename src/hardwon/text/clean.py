@@ -18,7 +18,7 @@ import unicodedata
 from typing import Final
 
 from hardwon import limits
-from hardwon.text.tables import Patterns
+from hardwon.text.tables import Patterns, list_entries, read_parts
 from hardwon.text.terms import Remembered
 
 # An action that is shown so that it can be taken again: a screen of code, and a tenth of what an agent
@@ -188,7 +188,7 @@ def _write_loosely(word: str) -> str:
 
 RE: Final = Patterns(
     {
-        "escape_sequence": r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]",
+        **dict(list_entries(read_parts(__name__, "clean.txt")["patterns"])),
         "accents": [
             "[\u0300-\u036f\u0483-\u0489\u0591-\u05bd\u0610-\u061a\u064b-\u065f\u1ab0-\u1aff",
             f"\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f]{{{ACCENTS_MAX + 1},}}",
@@ -196,26 +196,6 @@ RE: Final = Patterns(
         "fence": rf"(?:<|&lt;)[ \t{_SKIPPED}]{{0,9}}/?[ \t{_SKIPPED}]{{0,9}}"
         rf"{_write_loosely('hardwon')}[ \t_.-]?{_SKIPPED}{{0,9}}{_write_loosely('memory')}"
         r"(?:[^<>\n]{0,200}?(?:>|&gt;)|[ \t0-9a-f]*)",
-        "special": r"""(?x)<(?=\||!--|!\[cdata|<sys>|</sys>|/?antml:|
-        /?(?:s|bos|eos|pad|unk|mask|system|user|human|assistant|model|tool|think|thinking|instructions?|system-reminder|
-            (?:start|end|begin)_of_[a-z_]+|tool_(?:call|response|result)s?|function_(?:call|result)s?|invoke|im_(?:start|end))
-        [\s>]
-        | /?(?:[a-z0-9]+(?:[_:][a-z0-9_:]*|\|)|unused\d+|ctrl\d+|2[a-z]{2}|cls|sep|eo[adhpt]|eosys|sop|pre|suf|mid|pr|
-            step|bot|developer|tools|observation|functions?|parameter|reasoning|escape|(?:start|end)oftext|
-            image|img|video|audio|box|ref|quad|filename|reponame)>)
-      | \[(?=\||e~\[)
-      | \](?=~!?b[\[\]])
-      | >(?=>[a-z]+<<)
-      | \[(?=/?(?:inst|system_prompt|available_tools|tool_(?:call|result)s?|tool_content|cls|sep|mask|unk|pad)\])
-      | \](?=\]>)""",
-        # only in capitals: [user] and [args] are everywhere in code and settings
-        "in_capitals": r"\[(?=/?(?:IMG(?:_BREAK|_END)?|THINK|PREFIX|MIDDLE|SUFFIX|ARGS|CALL_ID|(?:BEGIN_)?AUDIO|"
-        r"MODEL_SETTINGS|CONTROL_\d+|BOS|EOS|[gs]MASK|SYS|USER|ASSISTANT|SYSTEM|HUMAN)\])",
-        # Group 1 is what a backslash takes the meaning from.
-        "markdown_block": [
-            r"(?:\d{1,9}(?=[.)](?:\s|$)))?((?:#{1,6}|[-*+.)])(?=\s|$)|>|\||`{3}|~{3}",
-            r"|(?:=+|-+|(?:[-*_]\s?){3,})$)",
-        ],
     }
 )
 
