@@ -233,7 +233,6 @@ def test_the_examples_of_the_help_work() -> None:
         ids = dict.fromkeys(COMMANDS, first) | {"undo": memory.rollback("somebody").id}
         ids |= {"care publish": verified, "care supersede": older}
         memory.verify(verified, "compiler")
-        memory.export("agentdb.jsonl")
         failed = {"action": "make test", "observation": "KeyError: 'DATABASE_URL'", "ok": False}
         cured = [{"action": action, "ok": True} for action in ("make migrate", "make test")]
         memory.record_trajectory("make the tests pass", [failed, *cured])
