@@ -259,7 +259,7 @@ class AIMemory(AbstractContextManager["AIMemory"]):
             "success_rate": _rate(ever.verified, ever.attempts),
             "models_encountered": totals.models,
             "issue_types_seen": totals.issue_types,
-            "recent_activity_7days": history.totals(self._now() - timedelta(days=7)).attempts,
+            "recent_activity_7days": history.count_since(self._now() - timedelta(days=7)),
             "knowledge_base_size": len(self.knowledge_base.to_json()),
             "memory_directory": str(self.memory_dir),
         }

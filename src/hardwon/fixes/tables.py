@@ -513,16 +513,21 @@ class FixHistory:
         with self._store.write(DEFAULT_PROJECT) as writer:
             writer.session.run(f"ALTER TABLE fix_history ADD COLUMN {NEWER_NAME} TEXT")
 
-    def totals(self, since: datetime | None = None) -> FixTotals:
-        """Of the rows that are there, all of them or the newest."""
+    def totals(self) -> FixTotals:
+        """Of the rows that are there; models and issue types are those that were ever met."""
+        rows = "(SELECT count(*) FROM main.fix_history WHERE {})".format
+        counted = [rows("true"), rows("fix_success = 1")]
+        counted += [rows("fix_success = 1 AND verification_success = 1")]
+        counted += ["(SELECT count(*) FROM main.model_characteristics)"]
+        counted += ["(SELECT count(*) FROM main.fix_count WHERE scope = 'type_of')"]
         with self._store.snapshot(DEFAULT_PROJECT) as session:
-            (totals,) = session.select(
-                "SELECT count(*), total(fix_success), total(fix_success AND verification_success), "
-                "count(DISTINCT model_name), count(DISTINCT issue_type) "
-                "FROM main.fix_history WHERE timestamp >= ?",
-                ("" if since is None else write_time(since),),
-            )
-        return FixTotals(*map(int, totals))
+            return FixTotals(*session.select(f"SELECT {', '.join(counted)}")[0])
+
+    def count_since(self, at: datetime) -> int:
+        """How many rows are that new."""
+        sql = "SELECT count(*) FROM main.fix_history WHERE timestamp >= ?"
+        with self._store.snapshot(DEFAULT_PROJECT) as session:
+            return int(session.value(sql, (write_time(at),)))
 
     def all(self) -> Iterator[FixRow]:
         """Every row, oldest first."""
