@@ -392,24 +392,28 @@ class Mirror(ProjectListener):
         the files are now; and the paths of all folders by their numbers.
         """
         asked = {name: value for name, value in intent.items() if value is not None}
-        looked_at: dict[str, Any] = {name: asked.pop(name) for name in _LOOKED_AT if name in asked}
+        wanted: dict[tuple[str, ...], list[int]] = {}  # folders by the keys that are indexed
+        unsure: dict[int, dict[str, Any]] = {}  # what memories of a folder are looked at for
         self.edits.catch_up()
         with self.reading() as index:
             folders = index.folders()
-            wanted, unsure = self._choose_folders(folders, asked, glob)
+            for number, path in folders.items():
+                undecided = self.router.decide(path, asked)
+                if undecided is None or (glob and not glob.matches_folder(path)):
+                    continue
+                # in a folder made by hand, or by a schema of one's own, any key may be in a path
+                is_usual = not self.routes and self.router.route(values_in(path)).folder == path
+                indexed = sorted(undecided.difference(_LOOKED_AT)) if is_usual else []
+                unsure[number] = {name: asked[name] for name in undecided.difference(indexed)}
+                keys = tuple(given_key(name, asked[name]) for name in indexed)
+                wanted.setdefault(keys, []).append(number)
             files = index.find(wanted)
         if glob:
             files = [file for file in files if glob.matches_name(file.name)]
-        if not looked_at and not unsure:
-            return files, folders
-        doubtful = [match for match in files if looked_at or match.folder in unsure]
+        doubtful = [file for file in files if unsure[file.folder]]
         pairs = zip(doubtful, self.payloads(doubtful), strict=True)
-        wrong = {
-            match.key
-            for match, payload in pairs
-            if not says(payload, looked_at | unsure.get(match.folder, {}))
-        }
-        return [match for match in files if match.key not in wrong], folders
+        wrong = {file.key for file, payload in pairs if not says(payload, unsure[file.folder])}
+        return [file for file in files if file.key not in wrong], folders
 
     def payloads(self, files: Sequence[File]) -> list[dict[str, Any]]:
         """What the tree's own users are told of these, but for the paths; nothing of one that was
@@ -419,29 +423,6 @@ class Mirror(ProjectListener):
             kept = dict(index.records([match.seq for match in files]))
         bodies = (kept.get(match.seq) for match in files)
         return [make_payload(sound_body(stored), "") if stored else {} for stored in bodies]
-
-    def _choose_folders(
-        self, folders: Mapping[int, str], intent: Mapping[str, Any], glob: Glob | None
-    ) -> tuple[dict[tuple[str, ...], list[int]], dict[int, dict[str, Any]]]:
-        """Folders by the exact keys that are left to ask for, none where all of their memories have
-        what is wanted; and what is to be looked at in the memories of a folder themselves, where no
-        exact key tells.
-        """
-        wanted: dict[tuple[str, ...], list[int]] = {}
-        unsure: dict[int, dict[str, Any]] = {}
-        for number, path in folders.items():
-            if glob and not glob.matches_folder(path):
-                continue
-            undecided = self.router.decide(path, intent)
-            if undecided is None:
-                continue
-            keys: tuple[str, ...] = ()
-            if undecided and not self.routes and self.router.route(values_in(path)).folder == path:
-                keys = tuple(given_key(name, intent[name]) for name in sorted(undecided))
-            elif undecided:  # a folder made by hand, or a schema of one's own: what the path does not tell may be any key
-                unsure[number] = {name: intent[name] for name in undecided}
-            wanted.setdefault(keys, []).append(number)
-        return wanted, unsure
 
     def find_path(self, record_id: str) -> str | None:
         """Where the file of a record is, from the root; None where it has none."""

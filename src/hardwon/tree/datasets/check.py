@@ -250,7 +250,6 @@ def validate(source: Any) -> Report:
     """
     entries = read(source)
     problems = [problem for _, faults in _judge(entries) for problem in faults]
-    problems = problems or _find_none(entries)
     sorts = Counter(_sort(entry) for entry in entries.values if isinstance(entry, Mapping))
     total, shares = len(entries.values), measure_shares(sorts)
     for share in shares:
@@ -264,20 +263,10 @@ def validate(source: Any) -> Report:
 
 def _sort(entry: Mapping[Any, Any]) -> MemorySort:
     """What an entry counts as. Values that are no text count as none."""
-    outcome, tool = (_text_under(entry, name) for name in ("outcome", "tool"))
-    route = ROUTES.get((outcome, tool)) if outcome else None
-    key = route[0] if route else None
-    return MemorySort(outcome, tool, key, _text_under(entry, key))
-
-
-def _text_under(entry: Mapping[Any, Any], name: str | None) -> str | None:
-    value = entry.get(name)
-    return value if isinstance(value, str) else None
-
-
-def _find_none(entries: DatasetEntries) -> list[Fault]:
-    remedy = "fill the list, or name the file that holds it"
-    return [] if entries.values else [_fault("data set", [], "holds no memory", remedy)]
+    texts = {name: value for name, value in entry.items() if isinstance(value, str)}
+    outcome, tool = texts.get("outcome"), texts.get("tool")
+    key, _ = ROUTES.get((outcome or "", tool)) or (None, ())
+    return MemorySort(outcome, tool, key, texts.get(key))
 
 
 def load_dataset(
@@ -301,7 +290,7 @@ def load_dataset(
     entries = read(source)
     total = len(entries.values)
     ids: list[str] = []
-    rejected = _find_none(entries)
+    rejected: list[Fault] = []
     warnings: list[Fault] = []
     stored = done = 0
     unfinished = "%d of %d memories are stored: load them again to go on from there"
@@ -316,7 +305,7 @@ def load_dataset(
             ids += [] if dry_run else [record.id for record in records]
             stored += len(new)
             done += len(judged)
-            if progress:
+            if progress and total:
                 progress(done, total)
     present = total - stored - len({fault.index for fault in rejected} - {None})
     lists = tuple(ids), tuple(rejected), tuple(warnings)
@@ -340,6 +329,9 @@ def _judge(
     summaries: dict[str, int] = {}
     contents: dict[str, int] = {}
     times: Counter[str] = Counter()
+    if not entries.values:
+        remedy = "fill the list, or name the file that holds it"
+        yield None, [_fault("data set", [], "holds no memory", remedy)]
     for index, entry in enumerate(entries.values):
         record, faults = check(entry, begin + timedelta(microseconds=index), author)
         if index in entries.unreadable:
@@ -350,18 +342,15 @@ def _judge(
             times[text] += 1
             record = record.copy_with(id=derived_id("data set", text, str(times[text])))
         at_fault = {fault.field for fault in faults if fault.severity == "error"}
-        sound = {} if "entry" in at_fault else entry
-        summary, content = (
-            None if name in at_fault else _text_under(sound, name)
-            for name in ("summary", "content")
-        )
-        if summary:
+        sound = {} if "entry" in at_fault else {name: entry.get(name) for name in _OWN - at_fault}
+        summary, content = sound.get("summary"), sound.get("content")
+        if isinstance(summary, str):
             first = summaries.setdefault(summary.strip("_-"), index)  # as it is kept
             if first != index:
                 wrong = f"is the summary of memory {first} as well"
                 faults.append(_fault("summary", summary, wrong, "give each its own"))
                 record = None
-        if content:  # what could be kept and should say better
+        if isinstance(content, str):  # what could be kept and should say better
             # not all scripts put spaces between words
             if content.isascii() and len(_WORD.findall(content)) < _WORDS_MIN:
                 remedy = "name what it was about: the component, the error, the cause, the cure"
@@ -389,7 +378,7 @@ def check(
     envelope |= {key: entry[key] for key in _ENVELOPE if key in entry}
     rest = ((key, value) for key, value in entry.items() if key not in envelope)
     keys = {key: value for key, value in rest if value is not None or key in _RESERVED}
-    faults = [*_check_content(keys), *_check_route(keys), *_check_summary(keys), *_check_keys(keys)]
+    faults = list(_find_faults(keys))
     at_fault = {fault.field for fault in faults if fault.severity == "error"}
     try:
         own = {key: value for key, value in keys.items() if key not in _RESERVED}
@@ -408,34 +397,16 @@ def check(
         return None, [fault for fault in faults if fault.field not in names] + refused
 
 
-def _check_content(keys: Mapping[str, Any]) -> Iterator[Fault]:
-    content = keys.get("content", ABSENT)
+def _find_faults(keys: Mapping[str, Any]) -> Iterator[Fault]:
+    """What is wrong with an entry, but for the values of keys of its own: the record tells."""
+    content, summary = (keys.get(name, ABSENT) for name in ("content", "summary"))
     least, most = DATASET_CONTENT_CHARS_MIN, DATASET_CONTENT_CHARS_MAX
     if not isinstance(content, str):
         yield _fault("content", content, "is no text", "say what happened, in a sentence")
     elif not least <= len(content.strip()) <= len(content) <= most:
         wrong = f"has less than {least} or more than {most} characters"
         yield _fault("content", content, wrong, "say what happened to what, and why")
-
-
-def _check_route(keys: Mapping[str, Any]) -> Iterator[Fault]:
-    """Whether it has a folder in the standard tree, and what else looks as if it routed it."""
-    if problem := _ROUTER.route(keys).problem:
-        wrong = "is required" if problem.value is ABSENT else "is not known"
-        yield _fault(problem.field, problem.value, wrong, f"use {problem.allowed}")
-        if problem.field in ("outcome", "tool"):
-            return
-    outcome, tool = keys["outcome"], keys.get("tool")
-    tool = None if (outcome, None) in ROUTES else tool
-    route = ROUTES[outcome, tool]
-    used = {route[0] if route else None, "tool" if tool else None}
-    for key in sorted((_ROUTING | {"tool"}) & keys.keys() - used):
-        wrong = f"does not go with {outcome}" + (f" by {tool}" if tool else "")
-        yield _fault(key, keys[key], wrong, "leave it out: it does not route", "warning")
-
-
-def _check_summary(keys: Mapping[str, Any]) -> Iterator[Fault]:
-    summary = keys.get("summary", ABSENT)
+    yield from _find_route_faults(keys)
     if summary is ABSENT:
         made = safe_summary(str(keys.get("content", ""))[:SUMMARY_FROM_CONTENT_CHARS])
         yield _fault("summary", ABSENT, "is missing", f"{made} is made of the content", "warning")
@@ -447,15 +418,25 @@ def _check_summary(keys: Mapping[str, Any]) -> Iterator[Fault]:
     elif len(summary) == limits.SUMMARY_CHARS_MAX:
         wrong = f"is not under {limits.SUMMARY_CHARS_MAX} characters"
         yield _fault("summary", summary, wrong, "say it in fewer words", "warning")
-
-
-def _check_keys(keys: Mapping[str, Any]) -> Iterator[Fault]:
-    """Keys of the caller's own. Whether their values can be kept, the record tells."""
     for key in sorted(keys.keys() - _KNOWN):
         if key in _RESERVED:
-            wrong = "is a name that records use themselves"
-            yield _fault(key, keys[key], wrong, "rename the key")
+            yield _fault(key, keys[key], "is a name that records use themselves", "rename the key")
             continue
         like = get_close_matches(key, _ROUTING | _OWN, 1, 0.7)
         remedy = f"write {like[0]}" if like else "leave it out, or know that it is kept as it is"
         yield _fault(key, keys[key], "is no key of a data set", remedy, "warning")
+
+
+def _find_route_faults(keys: Mapping[str, Any]) -> Iterator[Fault]:
+    """Whether it has a folder in the standard tree, and what else looks as if it routed it."""
+    problem = _ROUTER.route(keys).problem
+    if problem:
+        wrong = "is required" if problem.value is ABSENT else "is not known"
+        yield _fault(problem.field, problem.value, wrong, f"use {problem.allowed}")
+    if not problem or problem.field not in ("outcome", "tool"):
+        outcome, tool = keys["outcome"], keys.get("tool")
+        tool = None if (outcome, None) in ROUTES else tool
+        used = {*(ROUTES[outcome, tool] or ())[:1], "tool" if tool else ""}
+        for key in sorted((_ROUTING | {"tool"}) & keys.keys() - used):
+            wrong = f"does not go with {outcome}" + (f" by {tool}" if tool else "")
+            yield _fault(key, keys[key], wrong, "leave it out: it does not route", "warning")
