@@ -31,6 +31,8 @@ _ROUNDS: Final = 6
 # What was done next and worked, where nobody looked whether the failure was gone, counts for half.
 _LARGER_PART: Final = 0.5
 _UNCHECKED_WORTH: Final = 0.5
+# From here on what several say is told before what one alone does.
+_LIKELY_FROM: Final = 0.5
 # What nobody has tried yet: a third of an attempt that failed.
 _DOUBT: Final = 0.3
 
@@ -63,7 +65,7 @@ class Cure:
     p_helps: float
     last_us: int
     evidence: tuple[str, ...]
-    sources: int
+    sources: frozenset[str]
 
 
 def weigh_cures(
@@ -102,7 +104,7 @@ def weigh_cures(
             credit[action] / (present[action] + in_vain[action] + _DOUBT),
             max(time.at_us for time in times),
             tuple(dict.fromkeys(time.record_id for time in reversed(times))),
-            len({time.source for time in times}),
+            frozenset(time.source for time in times),
         )
         for action, times in seen.items()
         if action != _BY_ITSELF
@@ -110,10 +112,11 @@ def weigh_cures(
     cures += _tried_in_vain(met, {cure.action for cure in cures})
     vouched = {action for action, times in seen.items() if any(time.vouched for time in times)}
 
-    def get_place(cure: Cure) -> tuple[bool, float, int, str]:
-        """Where it stands: what somebody vouches for first."""
+    def get_place(cure: Cure) -> tuple[bool, bool, float, int, str]:
+        """Where it stands: what somebody vouches for first, then what several say."""
         is_first = cure.action in vouched and cure.helped > 0
-        return not is_first, -round(cure.p_helps, 1), -cure.last_us, cure.action
+        is_shared = len(cure.sources) > 1 and cure.p_helps >= _LIKELY_FROM
+        return not is_first, not is_shared, -round(cure.p_helps, 1), -cure.last_us, cure.action
 
     return sorted(cures, key=get_place)
 
@@ -149,7 +152,7 @@ def _tried_in_vain(met: Sequence[Evidence], others: Set[str]) -> list[Cure]:
             0.0,
             max(time.at_us for time in times),
             tuple(dict.fromkeys(time.record_id for time in times)),
-            len({time.source for time in times}),
+            frozenset(time.source for time in times),
         )
         for action, times in tried.items()
     ]

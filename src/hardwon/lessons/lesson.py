@@ -24,7 +24,8 @@ class Lesson(Tabular):
     """What follows in a situation. `situation` says it in words: the failure, the task, or what a
     rule is about. `tried` times it was done there, `helped` in so many of them, and `p_helps` is how
     likely it is to do so again. `exact`: it was learned from this very failure or task, and not from
-    one like it. `evidence` are ids of records it was learned from, a sample.
+    one like it. `evidence` are ids of records it was learned from, a sample; `by` is who alone
+    tells of a cure, "" where several do.
     """
 
     id: str
@@ -39,6 +40,7 @@ class Lesson(Tabular):
     sources: int = 1
     exact: bool = True
     verdict: Verdict = ""
+    by: str = ""
 
     @property
     def short_id(self) -> str:

@@ -358,7 +358,10 @@ class LessonFinder:
         is_about = cache(partial(names_any, named))
         how_common = self._find_common(met, exact, is_about).__getitem__
         cures = weigh_cures(evidence, how_common, is_about, alone=self.acts_alone)
-        return self._heed_verdicts([_make_lesson(cure, exact, words) for cure in cures])
+        lessons = [_make_lesson(cure, exact, words) for cure in cures]
+        if self.acts_alone:
+            lessons = [replace(lesson, by="") for lesson in lessons]
+        return self._heed_verdicts(lessons)
 
     def _find_common(
         self, met: Times, exact: str, is_about: Callable[[str], bool]
@@ -431,8 +434,6 @@ class LessonFinder:
     def count_runs(self, keys: Iterable[str]) -> Mapping[str, int]:
         """How many of the newest runs have each of these keys."""
         counts = self._counts
-        if self._floor:
-            counts[ANY_RUN] = _COUNTED_MAX
         if unknown := [key for key in keys if key not in counts]:
             counts.update(dict.fromkeys(unknown, 0))
             counts |= self._store.count_with_keys(self._project.name, unknown, self._floor)
@@ -556,7 +557,9 @@ def share_passing(met: Times) -> float:
 def _make_lesson(cure: Cure, exact: str, words: str) -> Lesson:
     lesson_id = make_lesson_id("cure", exact, same_action(cure.action))
     counts = cure.tried, cure.helped, cure.p_helps, from_us(cure.last_us)
-    return Lesson(lesson_id, "cure", words, cure.action, *counts, cure.evidence, cure.sources)
+    sources = len(cure.sources)
+    by = next(iter(cure.sources)) if sources == 1 else ""
+    return Lesson(lesson_id, "cure", words, cure.action, *counts, cure.evidence, sources, by=by)
 
 
 def read_shown_failure(shown: str, action: str = "") -> Failure | None:

@@ -219,8 +219,9 @@ def _keep_helpful(lessons: Iterable[Lesson]) -> Iterator[Lesson]:
 
 
 def _find_ways(rows: Iterable[TeachingRow]) -> list[Lesson]:
-    """What lasted of those runs that solved their task, each once."""
+    """What lasted of those runs that solved their task, each once, what several did first."""
     ways: dict[str, Lesson] = {}
+    authors: dict[str, set[str]] = {}
     for row in rows:
         teaching = row.teaching
         if teaching.outcome == "solved" and teaching.lasting:
@@ -229,4 +230,5 @@ def _find_ways(rows: Iterable[TeachingRow]) -> list[Lesson]:
             way_id = make_way_id(teaching.task, teaching.lasting)
             lesson = Lesson(way_id, "way", teaching.task, action, 0, 0, 1.0, last, (row.record_id,))
             ways.setdefault(same_action(action), lesson)
-    return list(ways.values())
+            authors.setdefault(same_action(action), set()).add(row.author)
+    return sorted(ways.values(), key=lambda way: len(authors[same_action(way.action)]) < 2)

@@ -24,7 +24,15 @@ from hardwon.lessons.keys import session_key
 from hardwon.lessons.teaching import Teaching
 from hardwon.records import kinds
 from hardwon.records.fields import from_us, make_digest, to_us
-from hardwon.records.kinds import VOUCHED_STATUSES, AnyRecord, Cleaned, Event, R, Validation
+from hardwon.records.kinds import (
+    VIA_IMPORT,
+    VOUCHED_STATUSES,
+    AnyRecord,
+    Cleaned,
+    Event,
+    R,
+    Validation,
+)
 from hardwon.search.rank import Frequencies
 from hardwon.search.terms import Filters
 from hardwon.store import types
@@ -290,11 +298,15 @@ def is_undone(dialect: Dialect, event: str) -> str:
 
 
 @cache
-def credit_columns(dialect: Dialect, rolled_back: bool = True) -> tuple[str, str]:
+def credit_columns(
+    dialect: Dialect, rolled_back: bool = True, alone: bool = False
+) -> tuple[str, str]:
     """How often the record `r` helped, and did not: as credited, and as attempts turned out that
-    recalled it. An author has three votes, one that was rolled back none.
+    recalled it. An author has three votes, one that was rolled back none; nor has the record's own
+    one, where that is not the only one here (`alone`).
     """
     trusted = f" AND t.{TRUSTED_AUTHORS}" if rolled_back else ""
+    trusted += "" if alone else f" AND t.author NOT IN (r.author, r.author || '{VIA_IMPORT}')"
     votes = (
         f"(SELECT coalesce(sum({dialect.least}(v.votes, {limits.VOTES_OF_AUTHOR_MAX})), 0) FROM "
         "(SELECT sum({}) AS votes FROM tally t WHERE t.project_id = r.project_id "
@@ -310,12 +322,15 @@ def found_columns(
     rolled_back: bool = True,
     sessions: bool = True,
     terms: bool = True,
+    alone: bool = False,
 ) -> str:
     """What `read_hit` reads, from `record r` and `record_text`. Without votes, sources that were
     rolled back, or sessions where there are none, and without terms where nobody ranks: they cost
-    time.
+    time. `alone` as in `credit_columns`.
     """
-    helped, hindered = credit_columns(dialect, rolled_back) if votes else ("r.helped", "r.hindered")
+    helped, hindered = "r.helped", "r.hindered"
+    if votes:
+        helped, hindered = credit_columns(dialect, rolled_back, alone)
     found_by = "record_text.terms" if terms else "''"
     session = f"SELECT substr(key, 9) FROM record_key WHERE seq = r.seq AND {SESSION_KEYS} LIMIT 1"
     return (
@@ -631,7 +646,8 @@ class Query(Reader):
             "SELECT key FROM tally WHERE project_id = ?1 AND scope = 'credit' AND "
             f"{TRUSTED_AUTHORS} GROUP BY key ORDER BY sum(level1) {most}"
         )
-        good, bad = credit_columns(self.dialect)
+        alone = len(self.counts(project).by_author) <= 1
+        good, bad = credit_columns(self.dialect, alone=alone)
         considered = (
             f"SELECT {good} AS good, {bad} AS bad, {STORED} FROM record r WHERE r.project_id = ?1 "
             f"AND r.status = ?2 AND r.{ORDINARY} AND r.{TRUSTED_AUTHORS} AND r.id IN "

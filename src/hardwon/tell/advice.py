@@ -221,7 +221,8 @@ def _say_ok(p_success: float, p_solved: float, moment: Moment) -> str:
 def _say_instead(lesson: Lesson) -> str:
     """What helped, how often, and the lesson's short id."""
     counts = f"helped {lesson.helped} of {lesson.tried}" if lesson.tried else ""
-    return f"{quote(lesson.action)} {make_mark(counts, lesson_id=lesson.id)}".rstrip()
+    who = "says one source" if lesson.by else ""
+    return f"{quote(lesson.action)} {make_mark(counts, who, lesson_id=lesson.id)}".rstrip()
 
 
 def quote(text: str, chars_max: int = limits.LESSON_CHARS_MAX) -> str:

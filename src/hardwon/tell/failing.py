@@ -15,7 +15,7 @@ from hardwon.records.kinds import Step as Recorded
 from hardwon.runs.lasting import file_name
 from hardwon.runs.steps import ATTEMPT, read_steps
 from hardwon.tell.advice import Change
-from hardwon.tell.lines import DONE, Draft, make_mark, say_ago, word_action
+from hardwon.tell.lines import DONE, Draft, make_mark, name_sources, say_ago, word_action
 from hardwon.tell.situation import Line, Situation
 from hardwon.text.clean import clean_action, clean_line
 from hardwon.text.failures import Failure, find_names
@@ -61,7 +61,8 @@ def _say_cure(cure: Lesson) -> Line:
         words = clean_line(cure.situation, _WORDS_CHARS_MAX)
         begin = f"A like error ({words}) went away here before by"
     action = clean_action(cure.action)
-    text = f"{begin}: {action} (helped {cure.helped} of {cure.tried}) [{cure.short_id}]"
+    who = f", {name_sources([cure.by], 0)}" if cure.by else ""
+    text = f"{begin}: {action} (helped {cure.helped} of {cure.tried}{who}) [{cure.short_id}]"
     return Line(text, cure, cure.evidence)
 
 
@@ -74,6 +75,7 @@ def draft_cures(cures: Iterable[Lesson], *, alone: bool, now_us: int) -> list[Dr
         counts = f"helped {cure.helped} of {cure.tried}" if cure.tried else ""
         last = say_ago(to_us(cure.last), now_us)
         who = "" if alone or cure.sources < 2 else f"{cure.sources} sources"
+        who = name_sources([cure.by], 0) if cure.by else who
         mark = make_mark(counts, last, who, lesson_id=cure.id)
         drafts.append(
             Draft(

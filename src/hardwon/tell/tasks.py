@@ -233,11 +233,12 @@ def order_tasks(
 
 
 def _goodness(way: Way) -> tuple[object, ...]:
-    """The least is the best: what holds, by how often; else what earned most. What worked comes
-    before what was only done.
+    """The least is the best: what holds, by how often, what several did before what one alone does;
+    else what earned most. What worked comes before what was only done.
     """
     share, times = way.worked / (way.tried or 1), way.tried + way.unknown
-    return not way.holds, -share, -way.worked, -way.earned, -times
+    is_one = len({run.author for run in way.runs}) < 2
+    return not way.holds, -share, way.holds and is_one, -way.worked, -way.earned, -times
 
 
 def _best_first(way: Way) -> tuple[object, ...]:

@@ -22,6 +22,7 @@ from hardwon.records.kinds import (
     Status,
     Validation,
     Verifier,
+    name_sources,
 )
 
 NEXT_STATUSES: Final[Mapping[Status, tuple[Status, ...]]] = {
@@ -63,13 +64,13 @@ def credits_by_source(events: Iterable[Event], more: Mapping[str, tuple[int, int
 
 def count_credits(events: Iterable[Event], author: str) -> tuple[int, int]:
     """How often a record that was recalled helped, and how often it did not. Whoever said the same
-    again speaks for it once; its own author does not.
+    again speaks for it once; its own author does not count.
     """
-    happened = list(events)
+    happened = [event for event in events if event.by not in name_sources(author)]
     if not happened:
         return 0, 0
     credited = credits_by_source(happened).values()
-    others = {event.by for event in happened if event.kind == "repeated"} - {author}
+    others = {event.by for event in happened if event.kind == "repeated"}
     return sum(helped for helped, _ in credited) + len(others), sum(bad for _, bad in credited)
 
 

@@ -381,7 +381,8 @@ class PostgresStore(Store):
         having = {term: values.get(f"term {term}", 0) for term in terms}
         texts, words = (values.get(name, 0) for name in counts)
         rolled_back = "rolled back" in values
-        columns = query.found_columns(POSTGRES, votes="voted" in values, rolled_back=rolled_back)
+        votes, alone = "voted" in values, values["sources"] <= 1
+        columns = query.found_columns(POSTGRES, votes, rolled_back, alone=alone)
         frequencies = bm25.Frequencies(texts, words, having)
         vouched = "vouched" in values
         known = session.known = Known(

@@ -493,7 +493,8 @@ class SqliteStore(Store):
             votes, sessions = (
                 bool(session.first(sql, (project,))) for sql in (_VOTED, _HAS_SESSIONS)
             )
-            columns = query.found_columns(SQLITE, votes=votes, sessions=sessions)
+            alone = sources <= 1
+            columns = query.found_columns(SQLITE, votes=votes, sessions=sessions, alone=alone)
             rolled_back = bool(query.rolled_back_authors(session, project))
             vouched = texts > 0 and index.has(database.VOUCHED)
             frequencies = Frequencies(texts, 0, {})
