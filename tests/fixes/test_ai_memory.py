@@ -235,8 +235,8 @@ def test_insights_are_exported_as_one_file(history: AIMemory, tmp_path: Path) ->
 
 
 def test_a_history_is_restored_from_its_export(history: AIMemory, tmp_path: Path) -> None:
-    verified = history.memory.fixes.history.record_id(some(history)[1])
-    assert verified
+    some(history)
+    verified = next(fix.id for fix in history.memory.browse(kind="fix"))
     history.memory.verify(verified, "human_approval")
     history.knowledge_base["failure_patterns"]["TIMEOUT"] = ["never wait"]
     history._save_knowledge_base()

@@ -4,8 +4,9 @@ SQLite client can read them.
 They show the fixes of the default project that count: not those that are archived, and not those of
 a source that was rolled back. They are derived like everything but records and events, in the
 transaction that changes those. Fixes that left the history have no row any more and are still
-counted. What is counted is sums, so adding and taking back commute; texts (a best fix, effective
-fixes) are looked up again where a sum changed.
+counted. What is counted is sums (`fix_count`), so adding and taking back commute; beside them are
+the words of each strategy (`fix_strategy`). Views of the schema put rows of patterns and models
+together from both.
 
 Anybody else's write is refused by triggers, unless `fix_guard` says that it is ours: it does so
 only inside of a transaction.
@@ -63,7 +64,6 @@ _DOING: Final = (
     "FROM main.record_key k CROSS JOIN main.record r ON r.seq = k.seq "
     f"WHERE k.project_id = '{DEFAULT_PROJECT}' AND {_COUNTS} AND NOT {_IS_LEFT_OUT} AND k.key = ?"
 )
-_FIX: Final = f"FROM main.record WHERE project_id = '{DEFAULT_PROJECT}' AND kind = 'fix'"
 _PATTERN: Final = "issue_signature success_count failure_count confidence_score best_fix".split()
 _MODEL: Final = "total_tests success_rate common_issues effective_fixes performance_notes".split()
 # Of the tables that are put together from sums, by a view of the schema: what of a fix a row is about,
@@ -324,20 +324,18 @@ class FixTables(Listener):
         fix was; None where one went, and that is looked up.
         """
         _, key, columns, at = _SUMMARIES[table]
+        listed = ", ".join(columns)
         renewed = ", ".join(f"{column} = excluded.{column}" for column in columns)
         for name, time in newest.items():
-            last = f"{at} = " + (f"excluded.{at}" if time is None else f"max({at}, excluded.{at})")
-            self._run(
-                f"INSERT INTO {table} ({key}, {', '.join(columns)}, {at}) SELECT {key}, "
-                f"{', '.join(columns)}, {at if time is None else '?2'} FROM {table}_now "
-                f"WHERE {key} = ?1 ON CONFLICT ({key}) DO UPDATE SET {renewed}, {last}",
-                (name,) if time is None else (name, time),
-            )
             if time is None:
-                is_left = f"SELECT 1 FROM {table}_now WHERE {key} = ?1"
-                self._run(
-                    f"DELETE FROM {table} WHERE {key} = ?1 AND NOT EXISTS ({is_left})", (name,)
-                )
+                self._run(f"DELETE FROM {table} WHERE {key} = ?", (name,))
+            last, values = (at, (name,)) if time is None else ("?2", (name, time))
+            self._run(
+                f"INSERT INTO {table} ({key}, {listed}, {at}) SELECT {key}, {listed}, {last} "
+                f"FROM {table}_now WHERE {key} = ?1 ON CONFLICT ({key}) DO UPDATE SET {renewed}, "
+                f"{at} = max({at}, excluded.{at})",
+                values,
+            )
 
     # --- what is said about them ---
 
@@ -465,12 +463,6 @@ class FixHistory:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-
-    def record_id(self, fix_id: int) -> str | None:
-        """The id of the record behind a number."""
-        with self._store.snapshot(DEFAULT_PROJECT) as session:
-            row = session.first(f"SELECT id {_FIX} AND seq = ?", (fix_id,))
-        return str(row[0]) if row else None
 
     def row(self, fix_id: int) -> FixRow | None:
         """The fix with this number; None where there is none."""
