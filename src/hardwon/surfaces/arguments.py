@@ -13,7 +13,9 @@ could start.
 """
 
 import inspect
+import json
 from collections.abc import Callable, Mapping
+from pkgutil import get_data
 from typing import Annotated, Any, Final
 
 from pydantic import ConfigDict, Field, create_model
@@ -44,16 +46,8 @@ EXAMPLE_ID: Final = "0198c0de-0000-7000-8000-000000000001"
 _OTHER_ID: Final = "0198c0de-0000-7000-8000-000000000002"
 EXAMPLE_LESSON_ID: Final = "k3f9ab"
 _A_DAY: Final = "2026-11-01T00:00:00Z"
-_FACT: Final = {
-    "kind": "fact",
-    "content": "Uploads over 2 GB fail with HTTP 413.",
-    "fact_type": "error",
-}
-_ISSUE: Final = {
-    "model": "gpt-4",
-    "issue_type": "TIMEOUT",
-    "description": "the test took longer than 30 seconds",
-}
+# Of what is recorded: a whole record, and fields of each kind.
+_EXAMPLES: Final[Mapping[str, Any]] = json.loads(get_data(__name__, "examples.json") or b"")
 
 Ids = Annotated[
     list[RecordId],
@@ -68,7 +62,7 @@ AnyRecordJson = Annotated[
     Field(
         description="A record as the documentation of records has it, with its kind, or as the "
         "metadata schema has it.",
-        examples=[_FACT],
+        examples=[_EXAMPLES["record"]],
     ),
 ]
 
@@ -188,7 +182,10 @@ class AddMany(Arguments):
     records: Annotated[
         list[AnyRecordJson],
         Field(
-            min_length=1, max_length=limits.BATCH_ROWS, description="Records.", examples=[[_FACT]]
+            min_length=1,
+            max_length=limits.BATCH_ROWS,
+            description="Records.",
+            examples=[[_EXAMPLES["record"]]],
         ),
     ]
 
@@ -295,28 +292,10 @@ _FIELDS: Final[Mapping[str, tuple[Any, FieldInfo]]] = {
         kinds.Action, "rule, merge, promote, retire, contradiction, rollback, cleanup or compress."
     ),
     "page.limit": _field(int, "How many.", ge=1, le=limits.PAGE_RECORDS_MAX),
-    "similar_issues.issue": _field(kinds.Issue, "An issue that is to be fixed.", _ISSUE),
+    "similar_issues.issue": _field(
+        kinds.Issue, "An issue that is to be fixed.", _EXAMPLES["Fix.issue"]
+    ),
     "verify.by": _field(kinds.Verifier, "What confirmed it.", "human_approval"),
-}
-
-
-# Of what is recorded.
-_EXAMPLES: Final[Mapping[str, Any]] = {
-    "Fact.content": _FACT["content"],
-    "Fact.fact_type": _FACT["fact_type"],
-    "Trajectory.task": "make the login test pass",
-    "Trajectory.steps": [
-        {"action": "pytest tests/test_login.py", "observation": "1 failed", "reward": 0.0}
-    ],
-    "Trajectory.final_reward": 0.0,
-    "Episode.task_id": "parse_dates",
-    "Episode.score": 0.4,
-    "Episode.mistakes": ["Forgot time zones"],
-    "Fix.issue": _ISSUE,
-    "Fix.fix_success": True,
-    "Fix.verification_success": True,
-    "Fix.fix_commands": ["raise the timeout to 60 s"],
-    "Fix.fixer_type": "claude",
 }
 
 
