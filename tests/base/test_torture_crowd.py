@@ -18,7 +18,7 @@ from hardwon import Memory
 from hardwon.memory import record as recording
 from hardwon.memory.project import Project
 from hardwon.memory.record import Recording
-from hardwon.store.base import add_tallies
+from hardwon.store.base import change_tallies
 from hardwon.store.sqlite.connection import SQLITE
 from hardwon.surfaces.gate import Ask, Gate
 from hardwon.trust.access import Caller
@@ -70,9 +70,9 @@ def lose_a_tally(patch: pytest.MonkeyPatch) -> None:
     calls = iter(range(1_000_000))
 
     def careless(session: Any, dialect: Any, taught: Any) -> None:
-        add_tallies(session, dialect, [each for each in taught if next(calls) % 30 != 29])
+        change_tallies(session, dialect, [each for each in taught if next(calls) % 30 != 29])
 
-    patch.setattr("hardwon.store.sqlite.engine.add_tallies", careless)
+    patch.setattr("hardwon.store.sqlite.engine.change_tallies", careless)
 
 
 def bring_back_what_was_forgotten(patch: pytest.MonkeyPatch) -> None:
@@ -92,7 +92,10 @@ def tear_a_batch(patch: pytest.MonkeyPatch) -> None:
 
 
 def forget_half(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr("hardwon.store.base.take_back", lambda _session, _taught: None)
+    def careless(session: Any, dialect: Any, taught: Any, gone: Any = (), **more: Any) -> None:
+        change_tallies(session, dialect, taught, (), **more)
+
+    patch.setattr("hardwon.store.base.change_tallies", careless)
 
 
 PLANTED = [lose_an_acknowledged_record, lose_a_tally, bring_back_what_was_forgotten]

@@ -14,13 +14,12 @@ from cases import each
 from hardwon import Fix, Issue, Memory, Step, Trajectory, generate_issue_signature, step_credit
 from hardwon.errors import InvalidInputError
 from hardwon.lessons import chance
-from hardwon.lessons.counts import LEVELS, level_of_score
 from hardwon.lessons.cures import Evidence, weigh_cures
 from hardwon.lessons.fix_odds import Attempts, FixCounts, Items, estimate_fix, estimate_tool
 from hardwon.lessons.issues import fix_history_signature, model_family, strategy_key
 from hardwon.lessons.keys import card_key, rule_key
 from hardwon.lessons.order import find_near_duplicates
-from hardwon.lessons.rules import Thresholds, rule_state
+from hardwon.lessons.rules import Thresholds, level_of_score, rule_state
 from hardwon.records.kinds import MistakeCard
 from hardwon.text.failures import names_any
 from hardwon.text.terms import canonical, hash_parts, list_words, say_the_same
@@ -218,8 +217,9 @@ def test_levels_begin_at_the_thresholds() -> None:
     assert levels == [0, 9, 10, 16, 17, 19]
 
 
-def episodes_at(**levels: int) -> list[int]:
-    return [levels.get(f"level{level}", 0) for level in range(LEVELS)]
+def episodes_at(**levels: int) -> list[float]:
+    """Scores, so many of each twentieth."""
+    return [int(name[5:]) / 20 for name, times in levels.items() for _ in range(times)]
 
 
 def test_thresholds_follow_the_task() -> None:

@@ -168,8 +168,6 @@ def same_figures(stores: tuple[Store, Store]) -> None:
         keys = both(*stores, "list_frequent", scope, 5)
         for key in keys:
             both(*stores, "daily", scope, key)
-            both(*stores, "daily", scope, key, 2)
-            both(*stores, "newest_taught", scope, key, "", 5)
             both(*stores, "tallies", scope, key, 3)
             place = scope, key
             sums = [store.sums("default", [place], 21_000).get(place, {}) for store in stores]

@@ -93,8 +93,8 @@ def votes(owner: str, record_id: str) -> tuple[int, int]:
 
 
 def tally(owner: str, scope: str) -> list[tuple[Any, ...]]:
-    levels = "level0 + level1 + level2 + level19"
-    sql = f"SELECT key, item, author, vouched, total, best, {levels} FROM tally WHERE scope = %s"
+    levels = "level0 + level1 + level2"
+    sql = f"SELECT key, item, author, vouched, {levels} FROM tally WHERE scope = %s"
     with connected(owner) as connection:
         return sorted(connection.execute(sql.encode(), [scope]).fetchall())
 
@@ -139,45 +139,43 @@ def test_a_record_teaches_what_its_kind_does_and_once(owner: str, writer: str) -
     episode = Episode(id=new_id(), task_id="triage", score=1.0, metadata=of("mallory"))
     says: Json = {"task": "t", "steps": [], "final_reward": 1.0, "recalled": [recalled]}
     run = Trajectory(id=new_id(), metadata=of("mallory"), **says)
-    score = ["score", "triage", "Guess.", 19, 1_000_000]
+    once = ["episode", "triage", "Guess.", 0]
     with connected(writer) as connection:
         assert refused(connection, "INSERT INTO tally SELECT * FROM tally")
         for record, lessons in (
-            (episode, [["tool", "pytest", "", 2, 0]]),  # taught by experiences
-            (episode, [["strategy.type", "oom", "x", 2, 0]]),  # by fixes
-            (episode, [["invented", "x", "", 0, 0]]),
-            (episode, [["score", "triage", "Guess.", 20, 1_000_000]]),
-            (episode, [["score", "triage", "Guess.", 19, 1_000_001]]),
-            (episode, [["score", "triage", "Guess.", -1, 0]]),
-            (run, [["act.all", "", "", 2, 5]]),  # it has no score
-            (run, [["credit", "b", "", 1, 0]]),  # it was not recalled
-            (episode, [["score", "triage", str(n), 0, 0] for n in range(LESSONS_AT_ONCE_MAX + 1)]),
+            (episode, [["tool", "pytest", "", 2]]),  # taught by experiences
+            (episode, [["strategy.type", "oom", "x", 2]]),  # by fixes
+            (episode, [["invented", "x", "", 0]]),
+            (episode, [["episode", "triage", "Guess.", 6]]),
+            (episode, [["episode", "triage", "Guess.", -1]]),
+            (run, [["credit", "b", "", 1]]),  # it was not recalled
+            (episode, [["episode", "triage", str(n), 0] for n in range(LESSONS_AT_ONCE_MAX + 1)]),
         ):
             assert refused_rows(connection, "add_records", given(record, lessons=lessons)), lessons
-        honest = given(episode, lessons=[score] * 1000)
+        honest = given(episode, lessons=[once] * 1000)
         for _ in range(3):
             call(connection, "add_records", honest, honest)
-        call(connection, "add_records", given(run, lessons=[["credit", recalled, "", 1, 0]] * 1000))
+        call(connection, "add_records", given(run, lessons=[["credit", recalled, "", 1]] * 1000))
         connection.commit()
         call(connection, "add_records", honest)
-    assert tally(owner, "score") == [("triage", "Guess.", "mallory", 0, 10**6, 10**6, 1)]
-    assert tally(owner, "credit") == [(recalled, "", "mallory", 0, 0, 0, 1)]
+    assert tally(owner, "episode") == [("triage", "Guess.", "mallory", 0, 1)]
+    assert tally(owner, "credit") == [(recalled, "", "mallory", 0, 1)]
 
 
 def test_what_does_not_follow_from_a_record_is_seen_and_corrected(owner: str, writer: str) -> None:
     episode = Episode(id=new_id(), task_id="triage", score=0.0, metadata=of("mallory"))
-    forged: Json = {"lessons": [["score", "deploy", "Guess.", 19, 1_000_000]]}
+    forged: Json = {"lessons": [["episode", "deploy", "", 0]]}
     forged |= {"terms": "java build", "keys": ["failure:x"]}
     with connected(writer) as connection:
         call(connection, "add_records", given(episode, **forged))
-    assert "deploy" in [task for task, *_ in tally(owner, "score")]
+    assert "deploy" in [task for task, *_ in tally(owner, "episode")]
     with Memory(owner, PROJECT) as memory:
         assert memory.recall("java build")
         assert wrong_with(memory) != []
         memory.rebuild()
         assert wrong_with(memory) == []
         assert memory.recall("java build") == []
-    assert [task for task, *_ in tally(owner, "score")] == ["triage"]
+    assert [task for task, *_ in tally(owner, "episode")] == ["", "triage"]
 
 
 def test_a_login_has_as_many_votes_about_a_record_as_a_token(owner: str, writer: str) -> None:
@@ -306,7 +304,7 @@ def test_what_a_writer_records_counts_as_it_does_for_a_governor(owner: str, writ
         assert memory._project.store.untrue_tallies(PROJECT) == 0
         assert wrong_with(memory) == []
         assert memory._project.store.count(PROJECT, Filters()) == 307
-        scopes = ("act.word", "score", "strategy.type", "credit")
+        scopes = ("act.word", "episode", "strategy.type", "credit")
         counts = [tally(owner, scope) for scope in scopes]
         assert all(counts)
         memory.rebuild()

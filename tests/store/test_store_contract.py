@@ -240,15 +240,13 @@ class TestStore:
         assert [first.id, *(stored.id for stored, _ in stream)] == ids(rows)
 
 
-def taught(
-    task: str, item: str, level: int, seconds: int = 0, *, author: str = "ann", value: int = 0
-) -> Row:
+def taught(task: str, item: str, level: int, seconds: int = 0, *, author: str = "ann") -> Row:
     """A row that teaches one lesson, under the kind and task that really teach it."""
     moment = Moment(timestamp=at(seconds))
     metadata = Metadata(project_id="p", context=moment, source=Source(author=author))
-    says: Any = {"task_id": task, "score": value / 1_000_000, "successes": [item]}
+    says: Any = {"task_id": task, "score": 0.2}
     made = build_row(Episode(id=new_id(at(seconds)), metadata=metadata, **says))
-    return teaching(made, Increment("score", task, rule_key(item), level, value))
+    return teaching(made, Increment("episode", task, rule_key(item), level))
 
 
 def teaching(row: Row, lesson: Increment) -> Row:
@@ -259,11 +257,11 @@ def teaching(row: Row, lesson: Increment) -> Row:
 class TestKnowledge:
     def test_empty(self, store: Store) -> None:
         for nothing in (
-            store.daily("p", "score", "t"), store.tallies("p", "score", "t", 10),
-            store.list_frequent("p", "score", 10), store.vouched_episodes("p", 10),
+            store.daily("p", "episode", "t"), store.tallies("p", "episode", "t", 10),
+            store.list_frequent("p", "episode", 10), store.vouched_episodes("p", 10),
             store.rolled_back("p"), store.by_key("p", ["signature:x"], EVERYTHING, 10),
-            store.decisions("p", ACTIONS, None, 10), store.totals("p", "score", 10),
-            store.day_totals("p", "score", 10, 0), store.untrue_tallies("p"), store.distinct_keys("p", "score"),
+            store.decisions("p", ACTIONS, None, 10), store.totals("p", "episode", 10),
+            store.day_totals("p", "episode", 10, 0), store.untrue_tallies("p"), store.distinct_keys("p", "episode"),
             store.count("p", EVERYTHING),
         ):  # fmt: skip
             assert not nothing
@@ -273,25 +271,24 @@ class TestKnowledge:
 
     def test_lessons_are_counted_with_the_row(self, store: Store) -> None:
         day = to_us(at(0)) // DAY_US
-        first, second = taught("t", "a", 2, 5, value=3), taught("t", "a", 9, 7, value=1)
+        first, second = taught("t", "a", 2, 5), taught("t", "a", 5, 7)
         other = taught("t", "b", 1, author="bob")
         with store.write("p") as writer:
             writer.append([second, first, other])
             writer.append([first])
-        a, b = sorted(store.tallies("p", "score", "t", 10), key=lambda tally: -tally.times)
-        assert (a.times, a.levels[2], a.levels[9], a.total, a.best, a.day) == (2, 1, 1, 4, 3, day)
-        assert (a.last_us, a.last_id, a.author) == (second.at_us, second.id, "ann")
+        a, b = sorted(store.tallies("p", "episode", "t", 10), key=lambda tally: -tally.times)
+        assert (a.times, a.levels[2], a.levels[5], a.day, a.author) == (2, 1, 1, day, "ann")
         assert b.author == "bob"
-        assert store.tallies("p", "score", "t", 1) == [a], "the item counted most"
-        assert sum(sum(daily.levels) for daily in store.daily("p", "score", "t")) == 3
-        assert store.list_frequent("p", "score", 5) == ["t"]
-        assert store.tallies("other", "score", "t", 10) == []
+        assert store.tallies("p", "episode", "t", 1) == [a], "the item counted most"
+        assert sum(sum(daily.levels) for daily in store.daily("p", "episode", "t")) == 3
+        assert store.list_frequent("p", "episode", 5) == ["t"]
+        assert store.tallies("other", "episode", "t", 10) == []
 
     def test_totals_are_added_up_over_days_and_authors(self, store: Store) -> None:
         day_s, today = DAY_US // 1_000_000, to_us(at(0)) // DAY_US
-        nameless = Increment("score", "", rule_key("d"), 0, 0)
+        nameless = Increment("episode", "", rule_key("d"), 0)
         metadata = Metadata(project_id="p", validation=Validation(status="verified"))
-        told = "t a 2 0 ann; t a 2 1 bob; t a 7 1 ann; t b 1 0 ann; u c 3 1 bob; u c 3 1 eve; u c 3 0 bob"
+        told = "t a 2 0 ann; t a 2 1 bob; t a 4 1 ann; t b 1 0 ann; u c 3 1 bob; u c 3 1 eve; u c 3 0 bob"
         for task, item, level, days, by in (one.split() for one in told.split("; ")):
             keep(store, taught(task, item, int(level), int(days) * day_s, author=by))
         decision = Decision(action="rollback", target="eve", metadata=metadata)
@@ -300,31 +297,29 @@ class TestKnowledge:
         def shown(levels: tuple[int, ...]) -> dict[int, int]:
             return {level: times for level, times in enumerate(levels) if times}
 
-        totals = store.totals("p", "score", 10)
+        totals = store.totals("p", "episode", 10)
         assert [(total.key, total.item, shown(total.levels)) for total in totals] == [
-            ("t", rule_key("a"), {2: 2, 7: 1}),
+            ("t", rule_key("a"), {2: 2, 4: 1}),
             ("u", rule_key("c"), {3: 2}),
             ("", rule_key("d"), {0: 1}),
             ("t", rule_key("b"), {1: 1}),
         ], "those counted most first"
-        assert store.totals("p", "score", 1) == totals[:1]
-        later = store.totals("p", "score", 10, today + 1)
+        assert store.totals("p", "episode", 1) == totals[:1]
+        later = store.totals("p", "episode", 10, today + 1)
         assert [(total.key, sum(total.levels)) for total in later] == [("t", 2), ("u", 1)]
-        by_day = store.day_totals("p", "score", 10, today)
+        by_day = store.day_totals("p", "episode", 10, today)
         assert [(total.key, total.day - today, shown(total.levels)) for total in by_day] == [
             ("", 0, {0: 1}),
             ("t", 0, {1: 1, 2: 1}),
-            ("t", 1, {2: 1, 7: 1}),
+            ("t", 1, {2: 1, 4: 1}),
             ("u", 0, {3: 1}),
             ("u", 1, {3: 1}),
         ]
-        (most,) = store.day_totals("p", "score", 1, today + 1)
+        (most,) = store.day_totals("p", "episode", 1, today + 1)
         assert (most.key, most.day) == ("t", today + 1)
-        one_item = store.daily("p", "score", "t", 1)
-        assert [daily.item for daily in one_item] == [rule_key("a")] * 2, "all of its days"
-        assert store.daily("p", "score", "t", 2) == store.daily("p", "score", "t")
-        assert store.distinct_keys("p", "score") == 2, "the empty key is none"
-        assert store.distinct_keys("other", "score") == 0
+        assert [daily.item for daily in store.daily("p", "episode", "t")][:2] == [rule_key("a")] * 2
+        assert store.distinct_keys("p", "episode") == 2, "the empty key is none"
+        assert store.distinct_keys("other", "episode") == 0
 
     def test_a_status_changes_what_counts(self, store: Store) -> None:
         older, newer = taught("t", "a", 2, 5), taught("t", "a", 2, 7)
@@ -332,18 +327,18 @@ class TestKnowledge:
             writer.append([older, newer])
             writer.recount("p")  # as the rows' own lessons are, not the one above
             writer.set_standing("p", newer.id, "verified", None, (0, 0))
-        (tally,) = store.tallies("p", "score", "t", 10)
+        (tally,) = store.tallies("p", "episode", "t", 10)
         assert (tally.times, tally.vouched) == (2, 1)
         assert ids(store.vouched_episodes("p", 10)) == [newer.id]
         with store.write("p") as writer:
             writer.set_standing("p", newer.id, "archived", None, (0, 0))
-        (tally,) = store.tallies("p", "score", "t", 10)
-        assert (tally.times, tally.vouched, tally.last_id) == (1, 0, older.id)
+        (tally,) = store.tallies("p", "episode", "t", 10)
+        assert (tally.times, tally.vouched) == (1, 0)
         with store.write("p") as writer:
             writer.set_standing("p", newer.id, "hypothesis", None, (0, 0))
             writer.erase("p", [older.id], [event(older.id, "forgotten")])
-        (tally,) = store.tallies("p", "score", "t", 10)
-        assert (tally.times, tally.last_id) == (1, newer.id)
+        (tally,) = store.tallies("p", "episode", "t", 10)
+        assert (tally.times, tally.vouched) == (1, 0)
         assert store.untrue_tallies("p") == 0
 
     def test_a_rolled_back_source_does_not_count_while_it_is_in_effect(self, store: Store) -> None:
@@ -356,14 +351,14 @@ class TestKnowledge:
         with store.write("p") as writer:
             assert "ann: it's her" in writer.rolled_back("p")
             assert "ann" not in writer.rolled_back("p")
-        assert [tally.author for tally in store.tallies("p", "score", "t", 10)] == ["bob"]
+        assert [tally.author for tally in store.tallies("p", "episode", "t", 10)] == ["bob"]
         assert store.by_key("p", ["failure:x"], EVERYTHING, 10) == []
         assert [stored.id for stored in store.decisions("p", ACTIONS, None, 10)] == [decision.id]
         with store.write("p") as writer:
             writer.set_standing("p", decision.id, "archived", None, (0, 0))
         assert store.rolled_back("p") == set()
         assert store.decisions("p", ACTIONS, None, 10) == []
-        assert len(store.tallies("p", "score", "t", 10)) == 2
+        assert len(store.tallies("p", "episode", "t", 10)) == 2
 
     def test_decisions_of_a_task_come_with_those_of_the_project(self, store: Store) -> None:
         metadata = Metadata(project_id="p")
@@ -426,10 +421,10 @@ class TestKnowledge:
     def test_recount_mends_what_untrue_tallies_finds(self, store: Store) -> None:
         with store.write("p") as writer:
             # the record itself teaches more than that
-            writer.append([taught("t", "a", 3, value=200_000)])
+            writer.append([taught("t", "a", 3)])
         assert store.untrue_tallies("p") > 0
         with store.write("p") as writer:
             writer.recount("p")
         assert store.untrue_tallies("p") == 0
-        (tally,) = store.tallies("p", "score", "t", 10)
-        assert (tally.times, tally.total) == (1, 200_000)
+        (tally,) = store.tallies("p", "episode", "t", 10)
+        assert (tally.times, tally.levels[0]) == (1, 1)

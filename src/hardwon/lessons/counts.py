@@ -16,8 +16,7 @@ fix.hour         issue type         hour (UTC)  outcome                      tem
 strategy.type    issue type         strategy    outcome                      strategies, best fix
 strategy.model   model              type, strategy  outcome                  model_insights, best fix
 strategy.signature  signature       strategy    outcome                      best fix
-episode          ""                 ""          0                            when to consolidate
-score            task               ""          level of the score           score history, thresholds
+episode          task or ""         ""          0                            tasks, how many sources there are
 act.all          ""                 ""          how a step ended             advise
 act.each         ""                 ""          how a step ended             advise: once for each action
 act.situation    situation          ""          how a step ended             advise
@@ -39,7 +38,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from datetime import UTC
 from functools import lru_cache
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from hardwon import limits
 from hardwon.lessons.issues import (
@@ -60,11 +59,8 @@ from hardwon.records.kinds import (
 
 FAILED, APPLIED, SUCCEEDED = 0, 1, 2  # levels of an outcome
 NOT_HELPED, HELPED = 0, 1
-# Levels of a score are twentieths: 0.50 and 0.85, the thresholds of training memory, begin one
-# each.
-LEVELS: Final = 20
-
-MILLIONTHS: Final = 1_000_000
+# Nothing is counted at more levels: those of actions (`lessons.actions`).
+LEVELS: Final = 6
 
 TEACHING_STATUSES: Final[tuple[Status, ...]] = ("hypothesis", "verified", "published")
 
@@ -74,19 +70,16 @@ OUR_FENCE: Final = "<hardwon-memory"
 
 
 class Increment(NamedTuple):
-    """One thing to count. `value` is a score in millionths, 0 where there is none."""
+    """One thing to count."""
 
     scope: str
     key: str
     item: str
     level: int
-    value: int
 
 
 class Tally(NamedTuple):
-    """How often a lesson was taught on one day by one author, at each level. `best` is the greatest
-    value; `last_us` and `last_id` are of the newest record that taught it.
-    """
+    """How often a lesson was taught on one day by one author, at each level."""
 
     scope: str
     key: str
@@ -94,10 +87,6 @@ class Tally(NamedTuple):
     day: int
     author: str
     vouched: int
-    total: int
-    best: int
-    last_us: int
-    last_id: str
     levels: tuple[int, ...]
 
     @property
@@ -120,20 +109,9 @@ STRATEGY_SCOPES: Final = ("strategy.type", "strategy.model", "strategy.signature
 KIND_OF_SCOPE: Final[Mapping[str, str]] = {
     "tool": "experience",
     **dict.fromkeys(ACTION_SCOPES, "trajectory"),
-    **dict.fromkeys(("episode", "score"), "episode"),
+    "episode": "episode",
     **dict.fromkeys(("fix", *FIX_SCOPES, "fix.words", "fix.hour", *STRATEGY_SCOPES), "fix"),
 }
-
-# Counted without their newest record: nobody asks for it, and taking one back need not look for the
-# next.
-ANONYMOUS_SCOPES: Final = frozenset(
-    {"tool", "fix", "fix.subject", "fix.words", "fix.hour", "episode", "credit", *ACTION_SCOPES}
-)
-
-
-def level_of_score(score: float) -> int:
-    """The twentieth that a score lies in; the best one has 1, too."""
-    return min(round(score * MILLIONTHS) * LEVELS // MILLIONTHS, LEVELS - 1)
 
 
 def level_of_fix(fix: Fix) -> int:
@@ -154,7 +132,7 @@ def count_experience(record: Experience) -> tuple[Increment, ...]:
 def _count_tool(tool: str, task: str, succeeded: bool) -> tuple[Increment, ...]:
     task = " ".join(task.split())[: limits.NAME_CHARS_MAX]
     level = SUCCEEDED if succeeded else FAILED
-    return tuple(Increment("tool", tool, item, level, 0) for item in dict.fromkeys(("", task)))
+    return tuple(Increment("tool", tool, item, level) for item in dict.fromkeys(("", task)))
 
 
 def count_fix(fix: Fix) -> tuple[Increment, ...]:
@@ -180,16 +158,14 @@ def count_fix(fix: Fix) -> tuple[Increment, ...]:
             ("strategy.signature", signature, strategy),
         ]
     level = level_of_fix(fix)
-    return tuple(Increment(scope, key, item, level, 0) for scope, key, item in counted)
+    return tuple(Increment(scope, key, item, level) for scope, key, item in counted)
 
 
 def count_episode(episode: Episode) -> tuple[Increment, ...]:
-    """Its score; nothing of one that repeats what was recalled."""
+    """That there was one, at its task; nothing of one that repeats what was recalled."""
     if is_echo(episode):
         return ()
-    level, value = level_of_score(episode.score), round(episode.score * MILLIONTHS)
-    score = Increment("score", episode.task_id, "", level, value)
-    return Increment("episode", "", "", 0, 0), score
+    return Increment("episode", "", "", 0), Increment("episode", episode.task_id, "", 0)
 
 
 def is_echo(episode: Episode) -> bool:
@@ -223,8 +199,7 @@ def count_credit(record: Record) -> tuple[Increment, ...]:
     recalled = [name for name in dict.fromkeys(record.recalled) if name != record.id]
     level = HELPED if record.turned_out_well else NOT_HELPED
     return tuple(
-        Increment("credit", name, "", level, 0)
-        for name in recalled[: limits.LESSONS_PER_RECORD_MAX]
+        Increment("credit", name, "", level) for name in recalled[: limits.LESSONS_PER_RECORD_MAX]
     )
 
 
@@ -242,33 +217,18 @@ class RecordCounts(NamedTuple):
 # project, scope, key, item, day, author
 TallyKey = tuple[str, str, str, str, int, str]
 
-_NONE: Final = [0] * LEVELS
-_NOBODY: Final = (0, "")
-_FIRST_LEVEL: Final = 5  # where the levels begin among a tally's figures
 
-
-def sum_counts(taught: Iterable[RecordCounts]) -> dict[TallyKey, list[Any]]:
-    """The tallies of some records: under each key [vouched, total, best, last_us, last_id, times at
-    level 0, at level 1 …].
-    """
-    tallies: dict[TallyKey, list[Any]] = {}
-    for project, author, at_us, record_id, status, lessons in taught:
-        if not lessons or status not in TEACHING_STATUSES:
+def sum_counts(taught: Iterable[RecordCounts]) -> dict[TallyKey, list[int]]:
+    """The tallies of some records: under each key [vouched, times at level 0, at level 1 …]."""
+    tallies: dict[TallyKey, list[int]] = {}
+    for project, author, at_us, _, status, increments in taught:
+        if status not in TEACHING_STATUSES:
             continue
-        vouched = int(status in VOUCHED_STATUSES)
-        day = at_us // limits.DAY_US
-        for scope, key, item, level, value in lessons:
-            place = (project, scope, key, item, day, author)
-            last = _NOBODY if scope in ANONYMOUS_SCOPES else (at_us, record_id)
-            known = tallies.get(place)
-            if known is None:
-                known = tallies[place] = [vouched, value, value, *last, *_NONE]
-            else:
-                known[0] += vouched
-                known[1] += value
-                if value > known[2]:
-                    known[2] = value
-                if last > (known[3], known[4]):
-                    known[3:_FIRST_LEVEL] = last
-            known[_FIRST_LEVEL + level] += 1
+        vouched, day = int(status in VOUCHED_STATUSES), at_us // limits.DAY_US
+        for scope, key, item, level in increments:
+            figures = tallies.setdefault(
+                (project, scope, key, item, day, author), [0] * (LEVELS + 1)
+            )
+            figures[0] += vouched
+            figures[1 + level] += 1
     return tallies

@@ -85,7 +85,12 @@ def rank_strategies(
         return not one.share.is_believed, not is_shared, -round(10 * one.p_success)
 
     ranked.sort(
-        key=lambda one: (about_as_good(one), -one.p_success, -one.support.last_us, one.support.item)
+        key=lambda one: (
+            about_as_good(one),
+            -one.p_success,
+            -one.support.last_us,
+            one.support.item,
+        )
     )
     return [
         one

@@ -18,8 +18,6 @@ from hardwon.lessons.chance import at_least
 from hardwon.lessons.counts import (
     cut_rule,
     find_reported_rules,
-    is_echo,
-    level_of_score,
 )
 from hardwon.lessons.evidence import EVIDENCE_SHOWN_MAX
 from hardwon.lessons.keys import card_key, make_episode_rule_id, rule_key
@@ -44,6 +42,16 @@ from hardwon.records.kinds import (
 RuleKind = Literal["works", "avoid", "written"]
 STATE_ORDER: Final[Mapping[str, int]] = {"active": 0, "candidate": 1, "retired": 2}
 _MARKS: Final[Mapping[str, str]] = {"works": "[WORKS] ", "avoid": "[AVOID] ", "written": ""}
+
+# Levels of a score are twentieths: 0.50 and 0.85, the thresholds of training memory, begin one
+# each.
+_LEVELS: Final = 20
+
+
+def level_of_score(score: float) -> int:
+    """The twentieth that a score lies in; the best one has 1, too."""
+    return min(round(score * 1_000_000) * _LEVELS // 1_000_000, _LEVELS - 1)
+
 
 HIGH_LEVEL: Final = level_of_score(GOOD_SCORE)
 LOW_LEVEL: Final = level_of_score(BAD_SCORE_BELOW)
@@ -125,9 +133,11 @@ class Thresholds:
     sources: int = 1  # how many authors were at the task
 
     @classmethod
-    def read(cls, levels: Sequence[int], sources: int = 1) -> Thresholds:
-        """From the number of the task's episodes at each level of score."""
-        episodes = sum(levels)
+    def read(cls, scores: Sequence[float], sources: int = 1) -> Thresholds:
+        """From the scores of the task's episodes, by so many sources."""
+        levels, episodes = [0] * _LEVELS, len(scores)
+        for score in scores:
+            levels[level_of_score(score)] += 1
         good_from, bad_below = HIGH_LEVEL, LOW_LEVEL
         if episodes >= _RELATIVE_EPISODES_MIN:
             upper = len(levels) - 1 - _find_quarter(levels[::-1])
@@ -525,8 +535,7 @@ def gather_cards(
     own: _ByItem = defaultdict(dict)
     foreign: _ByItem = defaultdict(dict)
     for episode in episodes:
-        cards = () if is_echo(episode) else episode.mistake_cards
-        for card in reversed(cards[: limits.LESSONS_PER_RECORD_MAX]):
+        for card in reversed(episode.mistake_cards[: limits.LESSONS_PER_RECORD_MAX]):
             about = card.task_id or episode.task_id
             if task_id in (None, about):
                 reports = (own if about == episode.task_id else foreign)[card_key(card, about)]

@@ -6,21 +6,23 @@ and the tasks are averaged, each weighing as much as its episodes can tell: Welc
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime
+from itertools import chain
 from statistics import fmean
 from typing import Any, Final, Literal, NamedTuple
 
-from hardwon import limits
 from hardwon.lessons.chance import quantile
-from hardwon.lessons.counts import MILLIONTHS
-from hardwon.lessons.evidence import Evidence
-from hardwon.records.fields import Tabular, from_us
+from hardwon.records.fields import Tabular
+from hardwon.records.kinds import Episode
 
-# Tasks (or errors) that one consolidation, or a question about all of them, goes through: the ones
-# seen most often.
-TASKS_CONSIDERED_MAX: Final = 50
+# The newest scores of a task that its history lists, and its trend is computed from.
+_SCORES_SHOWN_MAX: Final = 100
+
+# Tasks whose curves one comparison shows, those with the most episodes.
+_TASKS_SHOWN_MAX: Final = 50
 
 # Scores of a task, with the memory and without, in one answer, the newest: as many points as a plot
 # has pixels.
@@ -65,27 +67,22 @@ class TaskScores(Tabular):
     last_seen: datetime
 
 
-def add_up_task(task_id: str, support: Evidence) -> TaskScores:
-    """How a task went, from its counts."""
-    days = sorted({tally.day for tally in support.tallies})
-    half, change = len(days) // 2, None
-    if half:
-        later = [tally for tally in support.tallies if tally.day >= days[-half]]
-        earlier = [tally for tally in support.tallies if tally.day <= days[half - 1]]
-        change = Evidence("", later).mean - Evidence("", earlier).mean
-    return TaskScores(
-        task_id,
-        support.records,
-        support.mean,
-        support.best / MILLIONTHS,
-        change,
-        from_us(support.first_day * limits.DAY_US).date(),
-        from_us(support.last_us),
-    )
+def add_up_task(task_id: str, count: int, episodes: Sequence[Episode]) -> TaskScores:
+    """How a task went that so many episodes were at, by the newest of them, oldest first."""
+    by_day: dict[date, list[float]] = defaultdict(list)
+    for episode in episodes:
+        by_day[episode.metadata.context.timestamp.date()].append(episode.score)
+    half, days = len(by_day) // 2, list(by_day.values())
+    change = fmean(chain(*days[-half:])) - fmean(chain(*days[:half])) if half else None
+    scores = list(chain(*days))
+    last = episodes[-1].metadata.context.timestamp
+    return TaskScores(task_id, count, fmean(scores), max(scores), change, min(by_day), last)
 
 
-def make_history(task_id: str, support: Evidence, recent: Sequence[float]) -> ScoreHistory:
-    """How a task went, from its counts and its `recent` scores, oldest first."""
+def make_history(task_id: str, count: int, episodes: Sequence[Episode]) -> ScoreHistory:
+    """The same, with the last scores and their trend."""
+    scores = [episode.score for episode in episodes]
+    recent = scores[-_SCORES_SHOWN_MAX:]
     half = len(recent) // 2
     trend = noise = 0.0
     if half > 1:  # two scores make the smallest half that has a spread
@@ -95,9 +92,8 @@ def make_history(task_id: str, support: Evidence, recent: Sequence[float]) -> Sc
     direction: Literal["rising", "falling", "flat"] = "flat"
     if abs(trend) > 2 * noise:
         direction = "rising" if trend > 0 else "falling"
-    mean = support.mean if support.records else None
-    best = support.best / MILLIONTHS if support.records else None
-    return ScoreHistory(task_id, support.records, mean, best, trend, direction, tuple(recent))
+    mean, best = (fmean(scores), max(scores)) if scores else (None, None)
+    return ScoreHistory(task_id, count, mean, best, trend, direction, tuple(recent))
 
 
 class Scored(NamedTuple):
@@ -188,7 +184,7 @@ def compare(scored: Sequence[Scored], *, by_run: bool = False) -> Comparison:
         interval,
         {
             task: Curve(*(tuple(scores[newest]) for scores in curves[task]))
-            for task in most[:TASKS_CONSIDERED_MAX]
+            for task in most[:_TASKS_SHOWN_MAX]
         },
     )
 

@@ -47,7 +47,7 @@ def list_tallies(record: Record) -> tuple[Increment, ...]:
 def count_trajectory(trajectory: Trajectory) -> tuple[Increment, ...]:
     """What its actions came to."""
     return tuple(
-        Increment(f"act.{counted.what}", counted.which, "", level, 0)
+        Increment(f"act.{counted.what}", counted.which, "", level)
         for counted, level in count_actions(trajectory)
     )
 

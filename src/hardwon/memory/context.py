@@ -409,7 +409,7 @@ class Recaller(Finder):
         levels = [way.level for task in tasks for way in task.ways if len(way.actions) == 1]
         counts: dict[Level, Any] = {}
         if levels and solved_from == SOLVED_FROM:
-            counts = self._store.counts_of_actions(self._project, levels[:_COUNTED_MAX])
+            counts = self._store.outcomes(self._project, levels[:_COUNTED_MAX], None)
         tasks = order_tasks(tasks, counts, question)
         ways = [way for task in tasks for way in task.ways]
         verdicts = self._lessons.find_verdicts([way.lesson_id for way in ways])
@@ -538,9 +538,8 @@ class Recaller(Finder):
         if request.task_id is not None:
             for rule in self._known.rules(request.task_id, "active", RULES_IN_CONTEXT_MAX):
                 yield say_rule(rule, alone=alone)
-            scores = self._known.own_scores(request.task_id)
-            if scores.mean is not None and scores.best is not None:
-                yield say_scores(request.task_id, scores.mean, scores.best, scores.episodes)
+            if scores := self._known.own_scores(request.task_id):
+                yield say_scores(request.task_id, scores)
         if request.issue:
             tokens_max = int(_HISTORY_SHARE_MAX * request.budget)
             yield from say_fixes(self._known, request.issue, request.fixer, tokens_max, alone=alone)

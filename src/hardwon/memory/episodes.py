@@ -7,7 +7,6 @@ from contextlib import suppress
 from typing import Final, Unpack
 
 from hardwon.errors import DamagedError
-from hardwon.lessons.evidence import Evidence
 from hardwon.lessons.scores import (
     Comparison,
     Scored,
@@ -34,18 +33,16 @@ class Episodes(Group):
         """The tasks with the most episodes: how many, their mean and best score, and whether they
         go better of late.
         """
-        known, store = self._project.knowledge, self._project.store
+        known, name = self._project.knowledge, self._project.name
         check_all(limit=limit)
-        tasks = store.list_frequent(self._project.name, "score", limit)
-        supports = ((task, known.supports("score", task).get("")) for task in tasks)
-        return [add_up_task(task, support) for task, support in supports if support]
+        tasks = self._project.store.list_frequent(name, "episode", limit + 1)
+        read = ((task, known.count_episodes(task), known.task_episodes(task)) for task in tasks)
+        return [add_up_task(*one) for one in read if one[0] and one[2]][:limit]
 
     def scores(self, task_id: str) -> ScoreHistory:
         """How the task of this `task_id` went: mean, best, trend, and the newest scores."""
-        known = self._project.knowledge
-        support = known.supports("score", check_text("task_id", task_id)).get("", Evidence(""))
-        newest = [episode.score for episode in known.newest_episodes(task_id)]
-        return make_history(task_id, support, newest)
+        known, task = self._project.knowledge, check_text("task_id", task_id)
+        return make_history(task, known.count_episodes(task), known.task_episodes(task))
 
     def compare(
         self,

@@ -97,7 +97,7 @@ def failures(project: Project, since: datetime | None, limit: int) -> list[Failu
             group.met[row.record_id] = row.at_us, row.author
     known = {record_id for group in groups.values() for record_id in group.met}
     groups |= _group_others(project, since, known)
-    first_us = project.store.find_first_times(project.name, [key for key in groups if ":" in key])
+    first_us = project.store.find_times(project.name, [key for key in groups if ":" in key])
     new_from = now - timedelta(days=_NEW_FAILURE_DAYS)
     listed = [
         _make_failure(key, group, first_us.get(key), new_from) for key, group in groups.items()

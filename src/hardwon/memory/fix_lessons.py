@@ -43,14 +43,14 @@ from hardwon.lessons.issues import (
     issue_subject,
     signature_keys,
 )
-from hardwon.lessons.keys import BETWEEN_NAMES
+from hardwon.lessons.keys import BETWEEN_NAMES, exact_key
 from hardwon.lessons.lesson import Lesson
 from hardwon.lessons.sources import share_out
 from hardwon.memory.project import Project
 from hardwon.memory.results import SimilarIssues
 from hardwon.memory.rules import RuleReading
-from hardwon.memory.tallies import COMPARED_MAX, keep_kind
-from hardwon.records.fields import Tabular, from_us
+from hardwon.memory.tallies import COMPARED_MAX, LOOKED_INTO_MAX, keep_kind
+from hardwon.records.fields import Tabular
 from hardwon.records.kinds import ROUTES, Cleaned, Fix, Issue
 from hardwon.search.terms import Filters
 
@@ -93,9 +93,11 @@ class Strategy(Rated):
         return Lesson("", "cure", issue, self.action, *counts, self.last_used, self.evidence)
 
 
-def word_strategy(ranked: RankedStrategy, record: Fix | Cleaned) -> Strategy:
-    """The strategy in the words of a fix that used it, cut where what they were compared by ends."""
-    support, counts = ranked.support, ranked.share
+def word_strategy(ranked: RankedStrategy, records: Sequence[Fix | Cleaned]) -> Strategy:
+    """The strategy in the words of the first of the fixes that used it, cut where what they were compared
+    by ends.
+    """
+    support, counts, record = ranked.support, ranked.share, records[0]
     return Strategy(
         id=support.item,
         fix_commands=tuple(record.fix_commands),
@@ -105,8 +107,8 @@ def word_strategy(ranked: RankedStrategy, record: Fix | Cleaned) -> Strategy:
         verified=counts.verified,
         p_success=ranked.p_success,
         strength=counts.weight + WEIGHTS["strategy"],
-        last_used=from_us(support.last_us),
-        evidence=tuple(support.newest_ids),
+        last_used=max(one.metadata.context.timestamp for one in records),
+        evidence=tuple(one.id for one in records[:EVIDENCE_SHOWN_MAX]),
         sources=tuple(sorted(support.authors)),
         vouched=support.vouched,
     )
@@ -247,13 +249,15 @@ class FixReading(RuleReading):
     ) -> list[Strategy]:
         """What was done, the likeliest to succeed first; of a model, at one issue type or at all."""
         ranked = self._rank(scope, key, usual_p, issue_type)
-        return self._word((one for one in ranked if one.share.verified or not successful), limit)
+        wanted = (one for one in ranked if one.share.verified or not successful)
+        return self._word(wanted, limit, scope, key, issue_type)
 
     def failed_strategies(self, issue_type: str, usual_p: float, limit: int) -> list[Strategy]:
         """What failed more often than it succeeded, what failed most first."""
         ranked = self._rank("type", issue_type, usual_p)
         ranked.sort(key=_count_surplus)
-        return self._word((one for one in ranked if _count_surplus(one) < 0), limit)
+        wanted = (one for one in ranked if _count_surplus(one) < 0)
+        return self._word(wanted, limit, "type", issue_type)
 
     def _rank(
         self, scope: str, key: str, usual_p: float, issue_type: str | None = None
@@ -261,33 +265,62 @@ class FixReading(RuleReading):
         tried = self._find_strategies(scope, key, issue_type).values()
         return rank_strategies(tried, usual_p, self.today, alone=self.has_one_source("fix"))
 
-    def _word(self, ranked: Iterable[RankedStrategy], limit: int) -> list[Strategy]:
-        return list(islice(filter(None, map(self.word_strategy, ranked)), limit))
+    def _word(
+        self,
+        ranked: Iterable[RankedStrategy],
+        limit: int,
+        scope: str,
+        key: str,
+        issue_type: str | None = None,
+    ) -> list[Strategy]:
+        """As many as are wanted of those that can be put into words."""
+        read = ((one, self.read_fixes(one, scope, key, issue_type)) for one in ranked)
+        worded = (word_strategy(one, fixes) for one, fixes in read if fixes)
+        return list(islice(worded, limit))
+
+    def read_fixes(
+        self, ranked: RankedStrategy, scope: str, key: str, issue_type: str | None = None
+    ) -> Sequence[Fix | Cleaned]:
+        """The fixes that did it, those first that somebody vouches for, then the newest of each author;
+        where none is left, what tells of those that left the history.
+        """
+        keys, most = [exact_key("strategy", ranked.support.item)], LOOKED_INTO_MAX
+        named = issue_type if scope == "model" else key if scope == "type" else None
+        asked = Filters(kind="fix", issue_type=named, model=key if scope == "model" else None)
+        fixes = keep_kind(Fix, self._store.by_key(self.project, keys, asked, most, in_turns=True))
+        if scope == "signature":
+            fixes = [fix for fix in fixes if generate_issue_signature(fix.issue) == key]
+        if fixes:
+            return fixes
+        left = asked.copy_with(kind="cleaned")
+        return keep_kind(Cleaned, self._store.by_key(self.project, keys, left, most))
 
     def _find_strategies(
         self, scope: str, key: str, issue_type: str | None = None
     ) -> dict[str, Evidence]:
         """What was done about an issue type, by a model's name or by a signature, by strategy."""
         tallies = self._all(f"strategy.{scope}", key)
-        if scope != "model":
-            return gather(tallies)
-        named = ((tally.item.rpartition(BETWEEN_NAMES), tally) for tally in tallies)
-        return gather(
-            tally._replace(item=strategy)
-            for (about, _, strategy), tally in named
-            if issue_type in (None, about)
-        )
+        if scope == "model":
+            named = ((tally.item.rpartition(BETWEEN_NAMES), tally) for tally in tallies)
+            tallies = [
+                tally._replace(item=strategy)
+                for (about, _, strategy), tally in named
+                if issue_type in (None, about)
+            ]
+        tried = gather(tallies)
+        keys = {exact_key("strategy", item): item for item in tried}
+        for name, at_us in self._store.find_times(self.project, [*keys], last=True).items():
+            tried[keys[name]].last_us = at_us
+        return tried
 
-    def read_strategy(self, ranked: RankedStrategy) -> Fix | Cleaned | None:
-        """A fix that did it; None where none can be read."""
-        records = map(self.record, ranked.support.sample_ids)
-        # what was done is told also by a fix that left the history
-        return next((record for record in records if isinstance(record, Fix | Cleaned)), None)
-
-    def word_strategy(self, ranked: RankedStrategy) -> Strategy | None:
-        """In the words of a fix that used it; None where none can be read."""
-        record = self.read_strategy(ranked)
-        return word_strategy(ranked, record) if record else None
+    def read_fixes_for(self, ranked: RankedStrategy, issue: Issue) -> Sequence[Fix | Cleaned]:
+        """Those of the issue or its like that did it."""
+        keys = {
+            "signature": generate_issue_signature(issue),
+            "model": issue.model,
+            "type": issue.issue_type,
+        }
+        return self.read_fixes(ranked, ranked.scope, keys[ranked.scope], issue.issue_type)
 
     def choose_for(
         self, issue: Issue, fixer: str | None
@@ -333,27 +366,30 @@ class FixReading(RuleReading):
             for key in self._store.list_frequent(self.project, f"fix.{scope}", limit)
         ]
         self._read_ahead((scope, key) for _, scope, key in places)
-        counted: list[tuple[PatternKind, str, str, Attempts]] = []
+        counted: list[tuple[PatternKind, str, str | None, Attempts]] = []
         for kind, scope, key in places:
-            starts: dict[str, list[Attempts]] = {}
+            by_type: dict[str, list[Attempts]] = {}
             for item, counts in self._counts[scope, key].items():
-                issue_type, between, _ = item.partition(BETWEEN_NAMES)
-                starts.setdefault(issue_type + between if between else "", []).append(counts)
-            counted += [(kind, key, start, add_up(counts)) for start, counts in starts.items()]
-        counted.sort(key=lambda one: (-one[3].attempts, *one[:3]))
+                of_type = item.partition(BETWEEN_NAMES)[0] if kind == "model" else ""
+                by_type.setdefault(of_type, []).append(counts)
+            counted += [(kind, key, name or None, add_up(one)) for name, one in by_type.items()]
+        counted.sort(key=lambda one: (-one[3].attempts, one[0], one[1], one[2] or ""))
         return list(islice(filter(None, (self._word_pattern(*one) for one in counted)), limit))
 
     def _word_pattern(
-        self, kind: PatternKind, key: str, item_start: str, counted: Attempts
+        self, kind: PatternKind, key: str, of_type: str | None, counted: Attempts
     ) -> Pattern | None:
         """None where none of its fixes can be read."""
         scope = _SCOPES[kind]
-        place = (f"fix.{scope}", key, item_start)
-        newest = self._store.newest_taught(self.project, *place, EVIDENCE_SHOWN_MAX)
-        records = (self.record(record_id) for _, record_id in newest)
-        fix = next((record for record in records if isinstance(record, Fix)), None)
-        if fix is None:
+        if kind == "exact":
+            hits = self._store.by_key(self.project, [f"signature:{key}"], Filters(kind="fix"), 1)
+            fixes = keep_kind(Fix, hits)
+        else:
+            named = {"issue_type": key} if kind == "type" else {"model": key, "issue_type": of_type}
+            fixes = self._newest(Filters(kind="fix", **named), Fix, 1)
+        if not fixes:
             return None
+        fix = fixes[0]
         issue, model = fix.issue, None if kind == "type" else fix.issue.model
         # of what is counted: a signature holds a family's models, and one of them is not asked for
         odds = self.fix_odds(
@@ -362,7 +398,6 @@ class FixReading(RuleReading):
             signature=key if kind == "exact" else None,
         )
         signature = document_signature(fix)  # that of the tables, whatever they were found by
-        of_type = issue.issue_type if kind == "model" else None
         best = self.strategies(scope, key, odds.p_success, 1, issue_type=of_type, successful=True)
         where = f" on {model}" if model else ""
         where = f"{where} [{signature}]" if kind == "exact" else where or " on any model"
@@ -377,7 +412,7 @@ class FixReading(RuleReading):
             applied_count=counted.applied,
             p_success=odds.p_success,
             strength=odds.strength,
-            last_seen=from_us(newest[0][0]),
+            last_seen=fix.metadata.context.timestamp,
             best_fix=best[0] if best else None,
         )
 
@@ -401,7 +436,8 @@ class FixReading(RuleReading):
         sources = {author for support in by_type for author in support.authors}
         if len(sources) > 1:
             ranked = list(share_out(ranked, attrgetter("source"), most, len(sources)))
-        fixes = self._word(ranked, most)
+        fixes = self._word(ranked, most, "model", name)
+        newest = self._newest(Filters(kind="fix", model=name), Fix, 1)
         return ModelInsights(
             model_name=name,
             total_tests=odds.attempts,
@@ -410,7 +446,7 @@ class FixReading(RuleReading):
             common_issues=tuple((one.item, one.records) for one in by_type[:most]),
             effective_fixes=tuple(fixes),
             performance_notes=self.write_notes(name, by_type[:most]),
-            last_updated=from_us(max(one.last_us for one in by_type)) if by_type else None,
+            last_updated=newest[0].metadata.context.timestamp if newest else None,
         )
 
     def similar_issues(self, issue: Issue, limit: int) -> SimilarIssues:

@@ -11,8 +11,7 @@ from typing import Final
 
 from hardwon import limits
 from hardwon.lessons.adopted import TRAINING_MEMORY, TrainingMemory, read_training_memory
-from hardwon.lessons.counts import find_reported_rules
-from hardwon.lessons.evidence import Evidence, gather
+from hardwon.lessons.counts import find_reported_rules, is_echo
 from hardwon.lessons.keys import episode_key, exact_key, make_episode_rule_id
 from hardwon.lessons.lesson import Lesson
 from hardwon.lessons.rules import (
@@ -31,7 +30,6 @@ from hardwon.lessons.rules import (
     rank_cards,
     weigh_rules,
 )
-from hardwon.lessons.scores import ScoreHistory, make_history
 from hardwon.lessons.sources import by_turns, few_of_each
 from hardwon.lessons.teaching import lesson_key
 from hardwon.memory.lessons import LessonFinder
@@ -45,6 +43,7 @@ from hardwon.memory.tallies import (
 from hardwon.records.fields import is_derived
 from hardwon.records.kinds import Adopted, Decision, Episode
 from hardwon.search.terms import Filters
+from hardwon.store.query import readable
 from hardwon.trust.lifecycle import least
 
 # Rules in a context that nothing has borne out yet, the newest: as many mistakes as training memory
@@ -54,8 +53,6 @@ NEW_RULES_IN_CONTEXT_MAX: Final = 3
 # Times as many lessons as are shown: for those that a source has no room left for.
 CONSIDERED: Final = 4
 
-# The newest scores of a task that its history lists, and its trend is computed from.
-_SCORES_SHOWN_MAX: Final = 100
 # Episodes that the rules of a task are read from: each author's newest before any one's second.
 _EPISODES_READ_MAX: Final = 1_000
 
@@ -71,7 +68,17 @@ class RuleReading(TallyReading):
         """Those that report about a task, each author's newest."""
         keys, most = [episode_key(task_id)], _EPISODES_READ_MAX
         hits = self._store.by_key(self.project, keys, _EPISODE, most, in_turns=True)
-        return keep_kind(Episode, hits)
+        return [episode for episode in keep_kind(Episode, hits) if not is_echo(episode)]
+
+    def task_episodes(self, task_id: str) -> list[Episode]:
+        """Those at the task itself, oldest first."""
+        own = [episode for episode in self.episodes(task_id) if episode.task_id == task_id]
+        return sorted(own, key=lambda episode: (episode.at_us, episode.id))
+
+    def count_episodes(self, task_id: str) -> int:
+        """How many there are at a task, however many are read."""
+        support = self.supports("episode", task_id).get("")
+        return support.records if support else 0
 
     @read_once
     def memories(self) -> list[tuple[Adopted, TrainingMemory]]:
@@ -97,10 +104,12 @@ class RuleReading(TallyReading):
 
     @read_once
     def _weigh_task(self, task_id: str) -> list[Weighed]:
-        episodes = [one for one in self.episodes(task_id) if one.task_id == task_id]
-        last_us = max((episode.at_us for episode in episodes), default=0)
-        own = self._own_scores(task_id)
-        thresholds = Thresholds.read(own.levels if own.records else [], len(own.authors))
+        episodes = self.task_episodes(task_id)
+        last_us = episodes[-1].at_us if episodes else 0
+        # without those that were adopted: a file must not decide what is good here
+        own = [episode for episode in episodes if not is_derived(episode.id)]
+        sources = len({episode.said_by for episode in own})
+        thresholds = Thresholds.read([episode.score for episode in own], sources)
         weighed: list[Weighed] = []
         for kind in _RULE_KINDS:
             supports = gather_rules(kind, task_id, episodes, self.memories())
@@ -129,14 +138,6 @@ class RuleReading(TallyReading):
         verdicts = LessonFinder(self._opened).find_verdicts([one.rule.id for one in rules])
         return [one for one in rules if verdicts.get(one.rule.id) != "wrong"]
 
-    @read_once
-    def _own_scores(self, task_id: str) -> Evidence:
-        """Without those of adopted episodes: a file must not decide what is good here. An author's
-        day counts as adopted if the last of its episodes was.
-        """
-        own = (tally for tally in self._all("score", task_id) if not is_derived(tally.last_id))
-        return gather(own).get("", Evidence(""))
-
     def rules(self, task_id: str | None, state: str | None, limit: int) -> list[Rule]:
         """Those of the project, and of a task, where it is named: active ones first. `state` asks
         for one of the states alone.
@@ -163,7 +164,7 @@ class RuleReading(TallyReading):
         for decision in written:
             if decision.task_id not in (None, task_id):
                 continue
-            known = [record for record in map(self.record, decision.evidence) if record]
+            known = list(readable(self._store.get_many(self.project, decision.evidence)))
             tainted = [record for record in known if record.said_by in rolled_back]
             if not known or len(tainted) < len(known):
                 # What the words rest on, and the words themselves, may both be doubted.
@@ -247,19 +248,16 @@ class RuleReading(TallyReading):
         )
         return rank_cards(gather_cards(task_id, episodes, self.memories()), self.today)
 
-    def own_scores(self, task_id: str) -> ScoreHistory:
-        """Without those of adopted episodes, and without a trend."""
-        return make_history(task_id, self._own_scores(task_id), ())
+    def own_scores(self, task_id: str) -> list[float]:
+        """Without those of adopted episodes."""
+        episodes = self.task_episodes(task_id)
+        return [episode.score for episode in episodes if not is_derived(episode.id)]
 
     def last_episode(self, task_id: str) -> Episode | None:
         """The newest that was recorded here; where there is none, the newest that was adopted."""
-        own = [episode for episode in self.episodes(task_id) if episode.task_id == task_id]
-        return max(own, key=lambda one: (not is_derived(one.id), one.at_us, one.id), default=None)
-
-    def newest_episodes(self, task_id: str) -> list[Episode]:
-        """The last ones, oldest first."""
-        filters = _EPISODE.copy_with(task_id=task_id)
-        return self._newest(filters, Episode, _SCORES_SHOWN_MAX)[::-1]
+        episodes = self.task_episodes(task_id)
+        own = (episode for episode in reversed(episodes) if not is_derived(episode.id))
+        return next(own, episodes[-1] if episodes else None)
 
 
 def _list_rule_ids(episode: Episode) -> list[str]:

@@ -9,7 +9,7 @@ from typing import Any, Concatenate, Final, ParamSpec, TypeVar
 from hardwon.lessons.counts import Tally
 from hardwon.lessons.evidence import Evidence, gather
 from hardwon.memory.project import Project
-from hardwon.records.kinds import AnyRecord, R
+from hardwon.records.kinds import R
 from hardwon.search.terms import Filters
 from hardwon.store.query import readable
 from hardwon.store.types import Daily, Found, Stored
@@ -53,8 +53,6 @@ class TallyReading:
         self._opened, self._store, self.project = project, project.store, project.name
         self.today = project.today
         self._kept: dict[tuple[Any, ...], Any] = {}
-        self._stored: dict[str, Stored | None] = {}
-        self._records: dict[str, AnyRecord | None] = {}
 
     @read_once
     def daily(self, scope: str, key: str) -> list[Daily]:
@@ -72,32 +70,6 @@ class TallyReading:
     def supports(self, scope: str, key: str) -> dict[str, Evidence]:
         """What speaks for each item under a key; nothing where nothing was counted."""
         return gather(self._all(scope, key))
-
-    def read_first(self, ids: Iterable[str], read: Callable[[AnyRecord], T | None]) -> T | None:
-        """The first thing that can be read off some records; None where it is off none."""
-        records = (record for record_id in ids if (record := self.record(record_id)))
-        return next((thing for thing in map(read, records) if thing is not None), None)
-
-    def record(self, record_id: str) -> AnyRecord | None:
-        """None also where it cannot be read: one damaged record must not hide what the others
-        say.
-        """
-        if record_id not in self._records:
-            self.read_ahead([record_id])
-            stored = self._stored.get(record_id)
-            self._records[record_id] = next(readable([stored]), None) if stored else None
-        return self._records[record_id]
-
-    @property
-    def read(self) -> dict[str, AnyRecord]:
-        """The records that were read so far."""
-        return {name: record for name, record in self._records.items() if record}
-
-    def read_ahead(self, ids: Iterable[str]) -> None:
-        """Records that are about to be asked for, in one go."""
-        wanted = [name for name in dict.fromkeys(ids) if name not in self._stored]
-        stored = self._store.get_many(self.project, wanted) if wanted else ()
-        self._stored |= {**dict.fromkeys(wanted), **{one.id: one for one in stored}}
 
     def _newest(self, filters: Filters, kind: type[R], limit: int = COMPARED_MAX) -> list[R]:
         return keep_kind(kind, self._store.page(self.project, filters, None, limit, trusted=True))

@@ -770,7 +770,7 @@ class Cleaned(Record):
     analysis: Text = ""
     level: Annotated[int, Field(strict=True, ge=0, le=2)]
     lessons: Annotated[
-        list[tuple[LessonText, LessonText, LessonText, Count, Count]],
+        list[tuple[LessonText, LessonText, LessonText, Count]],
         Field(max_length=2 * limits.LESSONS_PER_RECORD_MAX),
     ]
     packed: str | None = None

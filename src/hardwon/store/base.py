@@ -2,9 +2,8 @@
 becomes a row and what is derived from it, in the same words in every engine; `doctor` derives
 everything again.
 
-Knowledge is tallies that are added to when a record comes in, and taken from when it goes. Adding
-commutes. Taking back subtracts; only where the record that goes was the newest or the best of its
-tally, that tally is counted again from the records of its day and author.
+Knowledge is tallies that are added to when a record comes in, and taken from when it goes. Both
+commute.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from hardwon import limits
 from hardwon.errors import DamagedError, InvalidInputError
 from hardwon.first_use import lazy
 from hardwon.lessons import counts
-from hardwon.lessons.counts import RecordCounts, TallyKey, sum_counts
+from hardwon.lessons.counts import RecordCounts, sum_counts
 from hardwon.lessons.issues import summarize_fix
 from hardwon.lessons.keys import exact_key
 from hardwon.lessons.tallies import list_keys, list_tallies
@@ -37,7 +36,7 @@ from hardwon.search.terms import Filters
 from hardwon.store import query, types
 from hardwon.store.knowledge import LEVEL_NAMES, TallyReader
 from hardwon.store.query import ORDINARY, STORED, TRUSTED_RECORD, Among, Reader, Scored
-from hardwon.store.types import Appended, Bound, Dialect, Request, Row, Session, Stored, Values
+from hardwon.store.types import Appended, Dialect, Request, Row, Session, Stored, Values
 from hardwon.text.terms import index_text, searchable_text
 
 # Old idempotency keys that go with each new one: more than come, and few enough to cost nothing.
@@ -134,9 +133,8 @@ def kept_row(
 
 
 _PLACE: Final = "project_id, scope, key, item, day, author"
-_FIGURES: Final = ", ".join(["vouched", "total", "best", "last_us", "last_id", *LEVEL_NAMES])
-_COLUMNS: Final = tuple(f"{_PLACE}, {_FIGURES}".split(", "))
-_SUMS: Final = ["vouched", "total", *LEVEL_NAMES]
+_SUMS: Final = ["vouched", *LEVEL_NAMES]
+_COLUMNS: Final = (*_PLACE.split(", "), *_SUMS)
 _TIMES: Final = f"({' + '.join(LEVEL_NAMES)})"
 _WHERE_PLACE: Final = " AND ".join(
     f"{name} = ?{number}" for number, name in enumerate(_PLACE.split(", "), 1)
@@ -144,120 +142,43 @@ _WHERE_PLACE: Final = " AND ".join(
 
 
 @cache  # every append says it
-def adding_tallies(table: str, greatest: str) -> str:
-    """What counting a tally that is there already does, with the engine's word for the greatest of
-    two values.
-    """
-    sums = "".join(f"{name} = {table}.{name} + excluded.{name}, " for name in _SUMS)
-    return (
-        f"ON CONFLICT ({_PLACE}) DO UPDATE SET {sums}best = {greatest}({table}.best, excluded.best), "
-        f"last_us = {greatest}({table}.last_us, excluded.last_us), last_id = CASE WHEN "
-        f"(excluded.last_us, excluded.last_id) > ({table}.last_us, {table}.last_id) "
-        f"THEN excluded.last_id ELSE {table}.last_id END"
-    )
+def adding_tallies(table: str) -> str:
+    """What counting a tally that is there already does."""
+    sums = ", ".join(f"{name} = {table}.{name} + excluded.{name}" for name in _SUMS)
+    return f"ON CONFLICT ({_PLACE}) DO UPDATE SET {sums}"
 
 
-def add_tallies(
-    session: Session, dialect: Dialect, taught: Iterable[RecordCounts], table: str = "tally"
+def change_tallies(
+    session: Session,
+    dialect: Dialect,
+    taught: Iterable[RecordCounts],
+    gone: Iterable[RecordCounts] = (),
+    table: str = "tally",
 ) -> None:
-    """Counts what these records teach."""
-    counted = sum_counts(taught)
-    if counted:
-        # In the order of the table, so that neighbours are found on the same page.
-        rows = [(*place, *figures) for place, figures in sorted(counted.items())]
-        dialect.insert_many(session, table, _COLUMNS, rows, adding_tallies(table, dialect.greatest))
-
-
-def change_counts(
-    session: Session, dialect: Dialect, taught: RecordCounts, now: RecordCounts
-) -> None:
-    """Counts a record as its new status and source say; its row has them already."""
-    status = now.status
-    if now.author == taught.author and {taught.status, status} <= set(counts.TEACHING_STATUSES):
-        more = (status in kinds.VOUCHED_STATUSES) - (taught.status in kinds.VOUCHED_STATUSES)
-        for place, (_, _, _, _, _, *levels) in sum_counts([taught]).items() if more else ():
-            # A record may teach one thing at two levels: of its actions some worked and some
-            # failed.
-            bound = Bound(place)
-            session.run(
-                f"UPDATE tally SET vouched = vouched + {bound.add(more * sum(levels))} WHERE "
-                f"{_WHERE_PLACE}",
-                bound,
-            )
-    else:
-        add_tallies(session, dialect, [now])
-        take_back(session, [taught])
-
-
-def take_back(session: Session, taught: Iterable[RecordCounts]) -> None:
-    """Uncounts what records taught that are gone, or that have another status by now."""
-    lost_last: list[TallyKey] = []
-    lost_best: list[TallyKey] = []
-    for place, figures in sum_counts(taught).items():
-        vouched, total, best, _, last_id, *levels = figures
-        kept = session.first(
-            f"SELECT {_TIMES}, best, last_id FROM tally WHERE {_WHERE_PLACE}", place
-        )
-        if kept is None:
-            # a memory whose tallies were damaged: doctor says so, and rebuild counts again
-            continue
-        times, kept_best, kept_last_id = kept
-        if times <= sum(levels):
-            session.run(f"DELETE FROM tally WHERE {_WHERE_PLACE}", place)
-            continue
-        bound = Bound(place)
-        taken = zip(_SUMS, (vouched, total, *levels), strict=True)
-        less = ", ".join(f"{name} = {name} - {bound.add(figure)}" for name, figure in taken)
-        session.run(f"UPDATE tally SET {less} WHERE {_WHERE_PLACE}", bound)
-        if best and kept_best == best:
-            lost_best.append(place)
-        elif last_id and kept_last_id == last_id:
-            lost_last.append(place)
-    for places, until_found in ((lost_last, True), (lost_best, False)):
-        _find_again(session, places, until_found)
-
-
-def _find_again(session: Session, places: Iterable[TallyKey], until_found: bool) -> None:
-    """The newest record of each tally, and its best value, from the records of its day and author,
-    newest first. Where only the newest is missing, the search ends as soon as it is found.
+    """Counts what these records teach, and takes back what others taught that are `gone`, or that teach
+    something else by now.
     """
-    groups: dict[tuple[str, str, int, str, str | None], set[TallyKey]] = {}
-    for place in places:
-        project, scope, key, _, day, author = place
-        task = key if scope == "score" else None  # taught by episodes whose task is the key
-        group = project, counts.KIND_OF_SCOPE[scope], day, author, task
-        groups.setdefault(group, set()).add(place)
-    for (project, kind, day, author, task), wanted in groups.items():
-        where = "project_id = ?1 AND kind IN (?2, 'cleaned') AND author = ?3 AND at_us >= ?4 AND at_us < ?5"
-        bound = Bound([project, kind, author, day * limits.DAY_US, (day + 1) * limits.DAY_US])
-        if task is not None:
-            where += f" AND task_id = {bound.add(task)}"
-        figures_by_place: dict[TallyKey, list[Any]] = {}  # best, last_us, last_id
-        for taught in taught_where(session, where, bound, newest_first=True):
-            for place, (_, _, best, *last_and_levels) in sum_counts([taught]).items():
-                if place in wanted:
-                    figures = figures_by_place.setdefault(place, [0, *last_and_levels[:2]])
-                    figures[0] = max(figures[0], best)
-            if until_found and len(figures_by_place) == len(wanted):
-                break
-        for place, (best, last_us, last_id) in figures_by_place.items():
-            bound = Bound(place)
-            changes = f"last_us = {bound.add(last_us)}, last_id = {bound.add(last_id)}"
-            if not until_found:
-                changes += f", best = {bound.add(best)}"
-            session.run(f"UPDATE tally SET {changes} WHERE {_WHERE_PLACE}", bound)
+    counted, lost = sum_counts(taught), sum_counts(gone)
+    for place, figures in lost.items():
+        before = counted.get(place, [0] * len(figures))
+        counted[place] = [one - less for one, less in zip(before, figures, strict=True)]
+    # In the order of the table, so that neighbours are found on the same page.
+    rows = [(*place, *figures) for place, figures in sorted(counted.items()) if any(figures)]
+    if rows:
+        dialect.insert_many(session, table, _COLUMNS, rows, adding_tallies(table))
+    for place in lost:
+        if sum(counted[place][1:]) < 0:
+            session.run(f"DELETE FROM {table} WHERE {_WHERE_PLACE} AND {_TIMES} <= 0", place)
 
 
-def taught_where(
-    session: Session, where: str, values: Values, *, newest_first: bool = False
-) -> Iterator[RecordCounts]:
+def taught_where(session: Session, where: str, values: Values) -> Iterator[RecordCounts]:
     """What the records that pass a condition teach, as far as they can be read. Value 1 is the
     project.
     """
     teaching = ", ".join(f"'{status}'" for status in counts.TEACHING_STATUSES)
     sql = (
         f"SELECT author, status, id, kind, at_us, body, digest, validation FROM record WHERE {where} AND "
-        f"status IN ({teaching}){' ORDER BY at_us DESC, id DESC' if newest_first else ''}"
+        f"status IN ({teaching})"
     )
     for author, status, *columns in session.stream(sql, values):
         stored = Stored(*columns)
@@ -276,15 +197,15 @@ def _count_afresh(session: Session, dialect: Dialect, project: str) -> None:
     dialect.make_fresh_tallies(session)
     counted = taught_where(session, "project_id = ?1", (project,))
     while batch := list(islice(counted, limits.BATCH_ROWS)):
-        add_tallies(session, dialect, batch, "fresh")
+        change_tallies(session, dialect, batch, table="fresh")
 
 
 def count_differing(session: Session, dialect: Dialect, project: str) -> int:
     """How many tallies are not what the records add up to."""
     _count_afresh(session, dialect, project)
     kept, fresh = (
-        f"SELECT {_PLACE}, {_FIGURES} FROM tally WHERE project_id = ?1",
-        f"SELECT {_PLACE}, {_FIGURES} FROM fresh",
+        f"SELECT {', '.join(_COLUMNS)} FROM tally WHERE project_id = ?1",
+        f"SELECT {', '.join(_COLUMNS)} FROM fresh",
     )
     sql = f"SELECT 1 FROM ({kept} EXCEPT {fresh}) AS kept_only UNION ALL SELECT 1 FROM ({fresh} EXCEPT {kept}) AS fresh_only"
     differing = int(session.value(f"SELECT count(*) FROM ({sql}) AS differing", (project,)))
@@ -296,7 +217,8 @@ def recount(session: Session, dialect: Dialect, project: str) -> None:
     """Makes the project's tallies what its records add up to."""
     _count_afresh(session, dialect, project)
     session.run("DELETE FROM tally WHERE project_id = ?1", (project,))
-    session.run(f"INSERT INTO tally ({_PLACE}, {_FIGURES}) SELECT {_PLACE}, {_FIGURES} FROM fresh")
+    columns = ", ".join(_COLUMNS)
+    session.run(f"INSERT INTO tally ({columns}) SELECT {columns} FROM fresh")
     session.run("DROP TABLE fresh")
 
 
@@ -510,8 +432,7 @@ class Writer(Reader):
         self._follow_standing(project, record_id, *standing)
         if changed:
             now = changed.taught._replace(status=status, author=standing[1])
-            if now.increments:
-                change_counts(self.session, self.dialect, changed.taught, now)
+            change_tallies(self.session, self.dialect, [now], [changed.taught])
             for listener in self._listeners([changed.record.kind]):
                 listener.on_standing(changed, now)
 
@@ -561,7 +482,7 @@ class Writer(Reader):
                 run("DELETE FROM record WHERE project_id = ?1 AND seq = ?2", (project, seq))
                 erased += 1
             run(events, (project, record_id))
-        take_back(self.session, [kept.taught for kept in gone])
+        change_tallies(self.session, self.dialect, (), [kept.taught for kept in gone])
         for listener in self._listeners({kept.record.kind for kept in gone}):
             listener.on_erase(gone)
         self.add_events(project, tombstones)

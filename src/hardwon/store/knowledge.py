@@ -8,8 +8,8 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 from hardwon import limits
-from hardwon.lessons.actions import EVERYTHING, LEFT, Level
-from hardwon.lessons.counts import ACTION_SCOPES, LEVELS, SUCCEEDED, Tally
+from hardwon.lessons.actions import EVERYTHING, Level
+from hardwon.lessons.counts import LEVELS, Tally
 from hardwon.lessons.fix_odds import Attempts
 from hardwon.lessons.odds import Counts as ActionCounts
 from hardwon.lessons.sources import HALF_LIVES_MAX, Votes, fair_parts
@@ -18,61 +18,15 @@ from hardwon.store.query import IN_EFFECT, ORDINARY, TRUSTED_AUTHORS, Query
 from hardwon.store.types import Active, Bound, Daily, DayTotal, Stored, Total, rounded_up
 
 LEVEL_NAMES: Final = [f"level{level}" for level in range(LEVELS)]
-
-
-def _list_levels(scope: str) -> list[str]:
-    """Those that anything in a scope is ever counted at: the others need not be read."""
-    if scope == "score":
-        return LEVEL_NAMES
-    return LEVEL_NAMES[: (LEFT if scope in ACTION_SCOPES else SUCCEEDED) + 1]
-
-
-def _write_sums(scope: str) -> str:
-    """The columns that add up what was counted."""
-    return ", ".join(f"sum({name})" for name in _list_levels(scope))
-
-
-def _write_times(scope: str) -> str:
-    """How often anything was counted: without the levels that nothing of the scope is at."""
-    return f"({' + '.join(_list_levels(scope))})"
-
-
-_BEFORE_LEVELS: Final = len(Tally._fields) - 1
+# How often anything was counted, at whatever level; and each level added up.
+_TIMES: Final = f"({' + '.join(LEVEL_NAMES)})"
+_SUMS: Final = ", ".join(f"sum({name})" for name in LEVEL_NAMES)
 
 _TRUSTED_UNDER_KEY: Final = f"project_id = ?1 AND scope = ?2 AND key = ?3 AND {TRUSTED_AUTHORS}"
 
 
-def _first_items(most: str) -> str:
-    """Of a key, as many as parameter 4 says, those of which there is most, the newest of equal ones."""
-    return (
-        f"item IN (SELECT item FROM tally WHERE {_TRUSTED_UNDER_KEY} GROUP BY item "
-        f"ORDER BY sum({most}) DESC, max(last_us) DESC, item LIMIT ?4)"
-    )
-
-
-def _tally_columns(scope: str) -> str:
-    return ", ".join((*Tally._fields[:_BEFORE_LEVELS], *_list_levels(scope)))
-
-
-def _read_tally(row: Sequence[Any]) -> Tally:
-    return Tally._make((*row[:_BEFORE_LEVELS], tuple(row[_BEFORE_LEVELS:])))
-
-
-def _of_actions(keys: Sequence[Level], bound: Bound) -> str:
-    """Which tallies are of these, the project being parameter 1."""
-    levels = [(f"act.{key.what}", key.which) for key in rounded_up(keys)]
-    asked = ", ".join([f"({bound.add(scope)}, {bound.add(which)})" for scope, which in levels])
-    return f"project_id = ?1 AND (scope, key) IN (VALUES {asked}) AND {TRUSTED_AUTHORS}"
-
-
 # What each of the `Counts` adds up, and who of it is vouched for.
-_FIGURES: Final = (*LEVEL_NAMES[: LEFT + 1], "vouched")
-
-
-def _sums_of_actions(weight: str = "") -> str:
-    """The columns, each count weighed where a weight is named."""
-    times = f" * {weight}" if weight else ""
-    return ", ".join(f"sum(({figure}){times})" for figure in _FIGURES)
+_FIGURES: Final = (*LEVEL_NAMES, "vouched")
 
 
 _ByAuthor = dict[Level, dict[str, list[float]]]
@@ -107,19 +61,14 @@ def _heard_fairly(figures_of: _ByAuthor, *, alone: bool) -> dict[Level, ActionCo
 class TallyReader(Query):
     """The readings of tallies that engines share."""
 
-    def daily(
-        self, project: str, scope: str, key: str, items_max: int | None = None
-    ) -> list[Daily]:
-        """The counts under a key per item and day; an empty list where nothing was counted.
-        `items_max`: of the items that were counted most, all days of an item or none.
-        """
-        chosen = "" if items_max is None else f" AND {_first_items(_write_times(scope))}"
+    def daily(self, project: str, scope: str, key: str) -> list[Daily]:
+        """The counts under a key per item and day; an empty list where nothing was counted."""
         sql = (
-            f"SELECT item, day, {_write_sums(scope)} FROM tally WHERE {_TRUSTED_UNDER_KEY}{chosen} "
+            f"SELECT item, day, {_SUMS} FROM tally WHERE {_TRUSTED_UNDER_KEY} "
             "GROUP BY item, day ORDER BY item, day"
         )
-        values = (project, scope, key, *(() if items_max is None else (items_max,)))
-        return [Daily(item, day, tuple(levels)) for item, day, *levels in self._select(sql, values)]
+        rows = self._select(sql, (project, scope, key))
+        return [Daily(item, day, tuple(levels)) for item, day, *levels in rows]
 
     def _weight(self, today: str, half_life_days: str) -> str:
         """What a count weighs today (`lessons.sources.age_weight`)."""
@@ -164,60 +113,42 @@ class TallyReader(Query):
         return sums
 
     def outcomes(
-        self, project: str, keys: Sequence[Level], today: int
+        self, project: str, keys: Sequence[Level], today: int | None
     ) -> dict[Level, ActionCounts]:
-        """What became of actions, by what they are counted under, as it weighs today; without what
-        nobody counted anything of.
+        """What became of actions, by what they are counted under, as it weighs today, or (None) however
+        long ago it was; without what nobody counted anything of.
         """
-        weight = self._weight("?2", "?3")
-        bound = Bound([project, today, limits.HALF_LIFE_DAYS * 1.0])
+        bound = Bound([project])
+        weight = ""
+        if today is not None:
+            places = bound.add(today), bound.add(limits.HALF_LIFE_DAYS * 1.0)
+            weight = f" * {self._weight(*places)}"
+        sums = ", ".join(f"sum(({figure}){weight})" for figure in _FIGURES)
+        levels = [(f"act.{key.what}", key.which) for key in rounded_up(keys)]
+        asked = ", ".join([f"({bound.add(scope)}, {bound.add(which)})" for scope, which in levels])
         sql = (
-            f"SELECT scope, key, author, {_sums_of_actions(weight)} FROM tally "
-            f"WHERE {_of_actions(keys, bound)} GROUP BY scope, key, author"
+            f"SELECT scope, key, author, {sums} FROM tally WHERE project_id = ?1 AND (scope, key) IN "
+            f"(VALUES {asked}) AND {TRUSTED_AUTHORS} GROUP BY scope, key, author"
         )
         figures = _by_key_and_author(self._select(sql, bound))
-        return _heard_fairly(figures, alone=len(figures.get(EVERYTHING, ())) < 2)
-
-    def counts_of_actions(self, project: str, keys: Sequence[Level]) -> dict[Level, ActionCounts]:
-        """The same, however long ago it was."""
-        bound = Bound([project])
-        sql = (
-            f"SELECT scope, key, author, {_sums_of_actions()} FROM tally "
-            f"WHERE {_of_actions(keys, bound)} GROUP BY scope, key, author"
-        )
-        return _heard_fairly(_by_key_and_author(self._select(sql, bound)), alone=True)
-
-    def newest_taught(
-        self, project: str, scope: str, key: str, item_start: str, limit: int
-    ) -> list[tuple[int, str]]:
-        """Time and id of the newest record of each tally under a key whose item begins so, the
-        newest first.
-        """
-        rows = self._select(
-            f"SELECT last_us, last_id FROM tally WHERE {_TRUSTED_UNDER_KEY} AND item >= ?4 "
-            "AND substr(item, 1, length(CAST(?4 AS TEXT))) = ?4 ORDER BY last_us DESC, last_id "
-            "DESC LIMIT ?5",
-            (project, scope, key, item_start, limit),
-        )
-        return [(last_us, last_id) for last_us, last_id in rows]
+        alone = today is None or len(figures.get(EVERYTHING, ())) < 2
+        return _heard_fairly(figures, alone=alone)
 
     def tallies(self, project: str, scope: str, key: str, items_max: int) -> list[Tally]:
         """The tallies under a key of the items that were counted most, all of an item or none."""
+        columns = ", ".join((*Tally._fields[:-1], *LEVEL_NAMES))
+        sql = f"SELECT {columns} FROM tally WHERE {_TRUSTED_UNDER_KEY}"
+        order, asked = " ORDER BY item, day, author", (project, scope, key, items_max)
         # there are seldom so many that some have to be chosen, which takes as long again
-        rows = self._tallies(project, scope, key, "1 = 1", items_max, " LIMIT ?4")
-        if len(rows) < items_max:
-            return rows
-        return self._tallies(project, scope, key, _first_items(_write_times(scope)), items_max)
-
-    def _tallies(
-        self, project: str, scope: str, key: str, chosen: str, value: Any, end: str = ""
-    ) -> list[Tally]:
-        rows = self._select(
-            f"SELECT {_tally_columns(scope)} FROM tally WHERE "
-            f"{_TRUSTED_UNDER_KEY} AND {chosen} ORDER BY item, day, author{end}",
-            (project, scope, key, value),
-        )
-        return [_read_tally(row) for row in rows]
+        rows = self._select(f"{sql}{order} LIMIT ?4", asked)
+        if len(rows) == items_max:
+            most = (
+                f"SELECT item FROM tally WHERE {_TRUSTED_UNDER_KEY} GROUP BY item "
+                f"ORDER BY sum({_TIMES}) DESC, max(day) DESC, item LIMIT ?4"
+            )
+            rows = self._select(f"{sql} AND item IN ({most}){order}", asked)
+        fields = len(Tally._fields) - 1
+        return [Tally._make((*row[:fields], tuple(row[fields:]))) for row in rows]
 
     def vouched_episodes(self, project: str, limit: int) -> list[Stored]:
         """The newest episodes that somebody vouches for, of sources that were not rolled back."""
@@ -232,7 +163,7 @@ class TallyReader(Query):
         """The keys of a scope that were counted most, in that order."""
         sql = (
             f"SELECT key FROM tally WHERE project_id = ?1 AND scope = ?2 AND {TRUSTED_AUTHORS} "
-            f"GROUP BY key ORDER BY sum{_write_times(scope)} DESC, key LIMIT ?3"
+            f"GROUP BY key ORDER BY sum{_TIMES} DESC, key LIMIT ?3"
         )
         return [key for (key,) in self._select(sql, (project, scope, limit))]
 
@@ -240,14 +171,14 @@ class TallyReader(Query):
         self, project: str, scope: str, limit: int, since_day: int | None = None
     ) -> list[Total]:
         """Everything in a scope, from a day on or of all days, added up per key and item: the
-        `limit` that were counted most, in that order. The levels are those that the scope uses.
+        `limit` that were counted most, in that order.
         """
         bound = Bound([project, scope, limit])
         since = "" if since_day is None else f"AND day >= {bound.add(since_day)} "
         sql = (
-            f"SELECT key, item, {_write_sums(scope)} FROM tally WHERE project_id = ?1 AND scope = ?2 "
+            f"SELECT key, item, {_SUMS} FROM tally WHERE project_id = ?1 AND scope = ?2 "
             f"AND {TRUSTED_AUTHORS} "
-            f"{since}GROUP BY key, item ORDER BY sum{_write_times(scope)} DESC, key, item LIMIT ?3"
+            f"{since}GROUP BY key, item ORDER BY sum{_TIMES} DESC, key, item LIMIT ?3"
         )
         with self.read(project) as session:
             rows = session.select(sql, bound)
@@ -259,8 +190,8 @@ class TallyReader(Query):
         """
         here = f"project_id = ?1 AND scope = ?2 AND {TRUSTED_AUTHORS} AND day >= ?4"
         rows = self._select(
-            f"SELECT key, day, {_write_sums(scope)} FROM tally WHERE {here} AND key IN "
-            f"(SELECT key FROM tally WHERE {here} GROUP BY key ORDER BY sum{_write_times(scope)} "
+            f"SELECT key, day, {_SUMS} FROM tally WHERE {here} AND key IN "
+            f"(SELECT key FROM tally WHERE {here} GROUP BY key ORDER BY sum{_TIMES} "
             f"DESC, key LIMIT ?3) "
             "GROUP BY key, day ORDER BY key, day",
             (project, scope, keys_max, since_day),
@@ -304,10 +235,12 @@ class TallyReader(Query):
         )
         return [Active._make(row) for row in rows]
 
-    def find_first_times(self, project: str, keys: Sequence[str]) -> dict[str, int]:
-        """The time of the record with each of these keys that was the first to be kept."""
+    def find_times(
+        self, project: str, keys: Sequence[str], *, last: bool = False
+    ) -> dict[str, int]:
+        """The time of the record with each of these keys that was the first to be kept, or the `last`."""
         first = (
-            "SELECT key, min(seq) AS seq FROM record_key WHERE project_id = ?1 "
+            f"SELECT key, {'max' if last else 'min'}(seq) AS seq FROM record_key WHERE project_id = ?1 "
             f"AND {self.dialect.within('key', '?2')} GROUP BY key"
         )
         sql = f"SELECT k.key, r.at_us FROM ({first}) k JOIN record r ON r.seq = k.seq"

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from statistics import fmean
+
 from hardwon import limits
 from hardwon.lessons.rules import Card, Rule
 from hardwon.records.kinds import Episode
@@ -62,11 +65,11 @@ def say_episode(episode: Episode, text: str, *, stale: bool, alone: bool) -> Dra
     )
 
 
-def say_scores(task_id: str, mean: float, best: float, episodes: int) -> Draft:
-    """How the episodes of a task went."""
-    name = clean_line(task_id, limits.NAME_CHARS_MAX)
+def say_scores(task_id: str, scores: Sequence[float]) -> Draft:
+    """How the episodes of a task went, by their scores."""
+    name, how_many = clean_line(task_id, limits.NAME_CHARS_MAX), count_episodes(len(scores))
     return Draft(
-        f"mean score on {name}: {mean:.2f}, best {best:.2f} [{count_episodes(episodes)}]",
+        f"mean score on {name}: {fmean(scores):.2f}, best {max(scores):.2f} [{how_many}]",
         why="how the task went",
     )
 

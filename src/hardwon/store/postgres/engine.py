@@ -132,7 +132,7 @@ class PostgresWriter(Writer):
         """The tallies are what the records of this transaction add up to."""
         taught, self._taught = self._taught, []
         if taught:
-            base.add_tallies(self.session, self.dialect, taught)
+            base.change_tallies(self.session, self.dialect, taught)
 
     # --- events and standing ---
 

@@ -80,14 +80,11 @@ SHARED, _PROJECT, _VECTORS = (get_data(__name__, "schema.sql") or b"").decode().
 # `limits` have.
 _VALUES: Final[dict[str, object]] = {
     "tables": ", ".join(PROJECT_TABLES),
-    "adding_tallies": adding_tallies("tally", "greatest").replace("project_id, ", ""),
+    "adding_tallies": adding_tallies("tally").replace("project_id, ", ""),
     "VIA_IMPORT": VIA_IMPORT,
     "REQUESTS_DROPPED_AT_ONCE": REQUESTS_DROPPED_AT_ONCE,
     "LESSONS_AT_ONCE_MAX": tallies.LESSONS_AT_ONCE_MAX,
-    "MILLIONTHS": counts.MILLIONTHS,
     "level_max": counts.LEVELS - 1,
-    "anonymous_scopes": _quote_each(sorted(counts.ANONYMOUS_SCOPES)),
-    "scored_scopes": _quote_each(["score"]),
     "when_of_kind": " ".join(
         f"WHEN '{scope}' THEN u.kind = '{kind}'" for scope, kind in counts.KIND_OF_SCOPE.items()
     ),

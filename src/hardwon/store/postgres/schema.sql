@@ -130,14 +130,8 @@ CREATE TABLE tally (
     day bigint NOT NULL,
     author text COLLATE "C" NOT NULL,
     vouched bigint NOT NULL,
-    total bigint NOT NULL,
-    best bigint NOT NULL,
-    last_us bigint NOT NULL,
-    last_id text COLLATE "C" NOT NULL,
-    level0 bigint NOT NULL, level1 bigint NOT NULL, level2 bigint NOT NULL, level3 bigint NOT NULL, level4 bigint NOT NULL,
-    level5 bigint NOT NULL, level6 bigint NOT NULL, level7 bigint NOT NULL, level8 bigint NOT NULL, level9 bigint NOT NULL,
-    level10 bigint NOT NULL, level11 bigint NOT NULL, level12 bigint NOT NULL, level13 bigint NOT NULL, level14 bigint NOT NULL,
-    level15 bigint NOT NULL, level16 bigint NOT NULL, level17 bigint NOT NULL, level18 bigint NOT NULL, level19 bigint NOT NULL,
+    level0 bigint NOT NULL, level1 bigint NOT NULL, level2 bigint NOT NULL,
+    level3 bigint NOT NULL, level4 bigint NOT NULL, level5 bigint NOT NULL,
     PRIMARY KEY (scope, key, item, day, author)
 ) WITH (fillfactor = 80);
 
@@ -147,8 +141,7 @@ CREATE TABLE request (
 );
 CREATE INDEX request_at ON request (at_us);
 
--- What comes in: records with what is derived of each, as JSON. Their `lessons` are lists: scope, key, item, level,
--- value.
+-- What comes in: records with what is derived of each, as JSON. Their `lessons` are lists: scope, key, item, level.
 CREATE TYPE given_record AS (
     id text, kind text, at_us bigint, author text, outcome text, tool text, task_id text, model text, issue_type text,
     body text, digest text, status text, validation text, teaching text, helped bigint, hindered bigint, terms text,
@@ -280,8 +273,6 @@ BEGIN
                         SELECT json_array_elements_text(u.body::json -> 'recalled'))
                     {when_of_kind}
                     END AND CAST(l.value ->> 3 AS bigint) BETWEEN 0 AND {level_max}
-                    AND CAST(l.value ->> 4 AS bigint) BETWEEN 0 AND CASE
-                    WHEN l.value ->> 0 IN ({scored_scopes}) THEN {MILLIONTHS} ELSE 0 END
                 ) IS NOT TRUE
             )
         ) IS NOT TRUE) THEN
@@ -289,39 +280,20 @@ BEGIN
     END IF;
     RETURN QUERY WITH added AS MATERIALIZED (SELECT * FROM insert_records(rows)), lesson AS (
     SELECT DISTINCT l.value ->> 0 AS scope, l.value ->> 1 AS key, l.value ->> 2 AS item,
-        floor(g.at_us::numeric / {DAY_US})::bigint AS day, g.author, g.at_us, g.id,
-        CAST(l.value ->> 3 AS bigint) AS level, CAST(l.value ->> 4 AS bigint) AS worth
+        floor(g.at_us::numeric / {DAY_US})::bigint AS day, g.author, g.id,
+        CAST(l.value ->> 3 AS bigint) AS level
     FROM added a JOIN json_populate_recordset(NULL::given_record, rows) WITH ORDINALITY g
         ON g.ordinality = a.place, json_array_elements(g.lessons) l
     WHERE g.status = 'hypothesis'
 ), taught AS (
-    INSERT INTO tally (scope, key, item, day, author, vouched, total, best, last_us, last_id,
-        level0, level1, level2, level3, level4, level5, level6, level7, level8, level9,
-        level10, level11, level12, level13, level14, level15, level16, level17, level18, level19)
-    SELECT scope, key, item, day, author, 0, sum(worth), max(worth),
-        CASE WHEN scope IN ({anonymous_scopes}) THEN 0 ELSE max(at_us) END,
-        CASE WHEN scope IN ({anonymous_scopes}) THEN ''
-            ELSE (array_agg(id ORDER BY at_us DESC, id COLLATE "C" DESC))[1] END,
+    INSERT INTO tally (scope, key, item, day, author, vouched, level0, level1, level2, level3, level4, level5)
+    SELECT scope, key, item, day, author, 0,
         count(*) FILTER (WHERE level = 0),
         count(*) FILTER (WHERE level = 1),
         count(*) FILTER (WHERE level = 2),
         count(*) FILTER (WHERE level = 3),
         count(*) FILTER (WHERE level = 4),
-        count(*) FILTER (WHERE level = 5),
-        count(*) FILTER (WHERE level = 6),
-        count(*) FILTER (WHERE level = 7),
-        count(*) FILTER (WHERE level = 8),
-        count(*) FILTER (WHERE level = 9),
-        count(*) FILTER (WHERE level = 10),
-        count(*) FILTER (WHERE level = 11),
-        count(*) FILTER (WHERE level = 12),
-        count(*) FILTER (WHERE level = 13),
-        count(*) FILTER (WHERE level = 14),
-        count(*) FILTER (WHERE level = 15),
-        count(*) FILTER (WHERE level = 16),
-        count(*) FILTER (WHERE level = 17),
-        count(*) FILTER (WHERE level = 18),
-        count(*) FILTER (WHERE level = 19)
+        count(*) FILTER (WHERE level = 5)
     FROM lesson GROUP BY scope, key, item, day, author
     ORDER BY scope COLLATE "C", key COLLATE "C", item COLLATE "C", day, author COLLATE "C"
     {adding_tallies}

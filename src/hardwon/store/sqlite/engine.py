@@ -27,7 +27,7 @@ from hardwon.records.kinds import VOUCHED_STATUSES, Event
 from hardwon.search.rank import SEARCHED_TEXTS, Frequencies
 from hardwon.search.terms import Filters
 from hardwon.store import base, query, vectors
-from hardwon.store.base import ROW, ROW_FIELDS, Listener, Store, Writer, add_tallies
+from hardwon.store.base import ROW, ROW_FIELDS, Listener, Store, Writer, change_tallies
 from hardwon.store.query import Among, Known, Scored
 from hardwon.store.sqlite import connection as database
 from hardwon.store.sqlite.connection import SQLITE, SqliteSession, WordIndex
@@ -107,7 +107,7 @@ class SqliteWriter(Writer):
             self._tell_apart(others, result)
         if numbered:
             self._index(numbered)
-            add_tallies(self.session, SQLITE, [row.taught for _, row in numbered if row.taught])
+            change_tallies(self.session, SQLITE, [row.taught for _, row in numbered if row.taught])
         for listener in self._listeners({row.kind for _, row in numbered if row.record}):
             listener.on_append(numbered)
         result.added.extend([row.id for _, row in numbered])
