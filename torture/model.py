@@ -128,8 +128,8 @@ def _unjudged(row: Kept) -> AnyRecord:
 
 
 def status_of(row: Kept, events: Mapping[str, Happened]) -> str:
-    """By our own reading of the rules: what was undone did not happen, `imported` comes first, the
-    last word stands.
+    """By our own reading of the rules: what was undone did not happen, `imported` comes first (and what
+    was retired there is archived), the last word stands.
     """
     told = {event_id: said(event.body) for event_id, event in events.items()}
     taken_back = {each["undoes"] for each in told.values() if each["kind"] == "undone"}
@@ -138,7 +138,9 @@ def status_of(row: Kept, events: Mapping[str, Happened]) -> str:
         (event.at_us, event_id) for event_id, event in events.items() if event_id not in taken_back
     ]
     if is_from_elsewhere(events):
-        status = "hypothesis"
+        arrived = [told[event_id] for _, event_id in left if told[event_id]["kind"] == "imported"]
+        is_retired = any(one.get("status") == "archived" for one in arrived)
+        status = "archived" if is_retired else "hypothesis"
     for _, event_id in sorted(left):
         match events[event_id].kind:
             case "status":
