@@ -257,9 +257,9 @@ class Fixes(Group):
         """Hours and weekdays at which an issue type comes up more often than chance explains; the
         least likely first.
         """
-        project, known = self._project, self._project.knowledge
-        types = project.store.list_frequent(project.name, "fix.type", ISSUE_TYPES_TESTED_MAX)
-        return temporal_patterns({name: known.daily("fix.hour", name) for name in types})
+        store, project = self._project.store, self._project.name
+        types = store.list_frequent(project, "fix.type", ISSUE_TYPES_TESTED_MAX)
+        return temporal_patterns({name: store.daily(project, "fix.hour", name) for name in types})
 
     def strategies(self, issue_type: str, limit: int = 10) -> list[Strategy]:
         """What was done about an `issue_type`, the likeliest to succeed first."""

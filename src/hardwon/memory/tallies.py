@@ -12,7 +12,7 @@ from hardwon.memory.project import Project
 from hardwon.records.kinds import R
 from hardwon.search.terms import Filters
 from hardwon.store.query import readable
-from hardwon.store.types import Daily, Found, Stored
+from hardwon.store.types import Found, Stored
 
 # Earlier fixes that are compared with an issue, the newest: the time grows with them.
 COMPARED_MAX: Final = 200
@@ -53,11 +53,6 @@ class TallyReading:
         self._opened, self._store, self.project = project, project.store, project.name
         self.today = project.today
         self._kept: dict[tuple[Any, ...], Any] = {}
-
-    @read_once
-    def daily(self, scope: str, key: str) -> list[Daily]:
-        """Counts by item and day; nothing where nothing was counted."""
-        return self._store.daily(self.project, scope, key)
 
     @read_once
     def has_one_source(self, scope: str) -> bool:
