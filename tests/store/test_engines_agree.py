@@ -19,7 +19,6 @@ from engines import memories
 from hardwon import Memory
 from hardwon.lessons.counts import KIND_OF_SCOPE
 from hardwon.limits import DAY_US
-from hardwon.records.fields import to_us
 from hardwon.records.kinds import STATUSES, AnyRecord
 from hardwon.search.terms import Filters
 from hardwon.store.base import Store
@@ -163,12 +162,10 @@ def same_figures(stores: tuple[Store, Store]) -> None:
     for scope in KIND_OF_SCOPE:
         both(*stores, "distinct_keys", scope)
         both(*stores, "totals", scope, 50)
-        both(*stores, "totals", scope, 50, to_us(at(0)) // DAY_US + 1)
         both(*stores, "day_totals", scope, 50, 0)
         keys = both(*stores, "list_frequent", scope, 5)
         for key in keys:
             both(*stores, "daily", scope, key)
-            both(*stores, "tallies", scope, key, 3)
             place = scope, key
             sums = [store.sums("default", [place], 21_000).get(place, {}) for store in stores]
             mine, its = ({(i, a): s for i, b in one.items() for a, s in b.items()} for one in sums)

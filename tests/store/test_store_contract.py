@@ -11,6 +11,7 @@ import pytest
 from engines import ENGINES, a_location
 from hardwon import Decision, Episode, Experience, Fact, Metadata
 from hardwon.lessons.counts import Increment
+from hardwon.lessons.fix_odds import Attempts
 from hardwon.lessons.keys import rule_key
 from hardwon.limits import DAY_US
 from hardwon.memory import places as place
@@ -254,10 +255,19 @@ def teaching(row: Row, lesson: Increment) -> Row:
     return row._replace(taught=row.taught._replace(increments=(lesson,)))
 
 
+def attempts(
+    store: Store, project: str = "p", most: int | None = None
+) -> dict[tuple[str, str], Attempts]:
+    """What was counted at a task, by item and author."""
+    place = "episode", "t"
+    sums = store.sums(project, [place], to_us(at(0)) // DAY_US, most).get(place, {})
+    return {(item, by): one for item, by_author in sums.items() for by, one in by_author.items()}
+
+
 class TestKnowledge:
     def test_empty(self, store: Store) -> None:
         for nothing in (
-            store.daily("p", "episode", "t"), store.tallies("p", "episode", "t", 10),
+            store.daily("p", "episode", "t"), attempts(store),
             store.list_frequent("p", "episode", 10), store.vouched_episodes("p", 10),
             store.rolled_back("p"), store.by_key("p", ["signature:x"], EVERYTHING, 10),
             store.decisions("p", ACTIONS, None, 10), store.totals("p", "episode", 10),
@@ -270,19 +280,19 @@ class TestKnowledge:
             assert writer.state("p", "n") == 0
 
     def test_lessons_are_counted_with_the_row(self, store: Store) -> None:
-        day = to_us(at(0)) // DAY_US
-        first, second = taught("t", "a", 2, 5), taught("t", "a", 5, 7)
+        first, second = taught("t", "a", 2, 5), taught("t", "a", 1, 7)
         other = taught("t", "b", 1, author="bob")
         with store.write("p") as writer:
             writer.append([second, first, other])
             writer.append([first])
-        a, b = sorted(store.tallies("p", "episode", "t", 10), key=lambda tally: -tally.times)
-        assert (a.times, a.levels[2], a.levels[5], a.day, a.author) == (2, 1, 1, day, "ann")
-        assert b.author == "bob"
-        assert store.tallies("p", "episode", "t", 1) == [a], "the item counted most"
+        known = attempts(store)
+        a = known[rule_key("a"), "ann"]
+        assert (a.attempts, a.applied, a.verified, a.checked) == (2, 2, 1, 0)
+        assert known.keys() == {(rule_key("a"), "ann"), (rule_key("b"), "bob")}
+        assert attempts(store, most=1) == {(rule_key("a"), "ann"): a}, "the item counted most"
         assert sum(sum(daily.levels) for daily in store.daily("p", "episode", "t")) == 3
         assert store.list_frequent("p", "episode", 5) == ["t"]
-        assert store.tallies("other", "episode", "t", 10) == []
+        assert attempts(store, "other") == {}
 
     def test_totals_are_added_up_over_days_and_authors(self, store: Store) -> None:
         day_s, today = DAY_US // 1_000_000, to_us(at(0)) // DAY_US
@@ -305,8 +315,6 @@ class TestKnowledge:
             ("t", rule_key("b"), {1: 1}),
         ], "those counted most first"
         assert store.totals("p", "episode", 1) == totals[:1]
-        later = store.totals("p", "episode", 10, today + 1)
-        assert [(total.key, sum(total.levels)) for total in later] == [("t", 2), ("u", 1)]
         by_day = store.day_totals("p", "episode", 10, today)
         assert [(total.key, total.day - today, shown(total.levels)) for total in by_day] == [
             ("", 0, {0: 1}),
@@ -327,18 +335,18 @@ class TestKnowledge:
             writer.append([older, newer])
             writer.recount("p")  # as the rows' own lessons are, not the one above
             writer.set_standing("p", newer.id, "verified", None, (0, 0))
-        (tally,) = store.tallies("p", "episode", "t", 10)
-        assert (tally.times, tally.vouched) == (2, 1)
+        (tally,) = attempts(store).values()
+        assert (tally.attempts, tally.checked) == (2, 1)
         assert ids(store.vouched_episodes("p", 10)) == [newer.id]
         with store.write("p") as writer:
             writer.set_standing("p", newer.id, "archived", None, (0, 0))
-        (tally,) = store.tallies("p", "episode", "t", 10)
-        assert (tally.times, tally.vouched) == (1, 0)
+        (tally,) = attempts(store).values()
+        assert (tally.attempts, tally.checked) == (1, 0)
         with store.write("p") as writer:
             writer.set_standing("p", newer.id, "hypothesis", None, (0, 0))
             writer.erase("p", [older.id], [event(older.id, "forgotten")])
-        (tally,) = store.tallies("p", "episode", "t", 10)
-        assert (tally.times, tally.vouched) == (1, 0)
+        (tally,) = attempts(store).values()
+        assert (tally.attempts, tally.checked) == (1, 0)
         assert store.untrue_tallies("p") == 0
 
     def test_a_rolled_back_source_does_not_count_while_it_is_in_effect(self, store: Store) -> None:
@@ -351,14 +359,14 @@ class TestKnowledge:
         with store.write("p") as writer:
             assert "ann: it's her" in writer.rolled_back("p")
             assert "ann" not in writer.rolled_back("p")
-        assert [tally.author for tally in store.tallies("p", "episode", "t", 10)] == ["bob"]
+        assert [author for _, author in attempts(store)] == ["bob"]
         assert store.by_key("p", ["failure:x"], EVERYTHING, 10) == []
         assert [stored.id for stored in store.decisions("p", ACTIONS, None, 10)] == [decision.id]
         with store.write("p") as writer:
             writer.set_standing("p", decision.id, "archived", None, (0, 0))
         assert store.rolled_back("p") == set()
         assert store.decisions("p", ACTIONS, None, 10) == []
-        assert len(store.tallies("p", "episode", "t", 10)) == 2
+        assert len(attempts(store)) == 2
 
     def test_decisions_of_a_task_come_with_those_of_the_project(self, store: Store) -> None:
         metadata = Metadata(project_id="p")
@@ -426,5 +434,5 @@ class TestKnowledge:
         with store.write("p") as writer:
             writer.recount("p")
         assert store.untrue_tallies("p") == 0
-        (tally,) = store.tallies("p", "episode", "t", 10)
-        assert (tally.times, tally.levels[0]) == (1, 1)
+        (tally,) = attempts(store).values()
+        assert (tally.attempts, tally.applied) == (1, 0)

@@ -16,7 +16,7 @@ from mcp import Client, MCPError
 from opentelemetry import trace
 
 from hardwon import Memory, limits
-from hardwon.lessons.evidence import EVIDENCE_SHOWN_MAX
+from hardwon.lessons.lesson import EVIDENCE_SHOWN_MAX
 from hardwon.memory.results import SimilarIssues
 from hardwon.records.kinds import Fix, Issue
 from hardwon.surfaces.gate import Ask, Gate

@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 
 from hardwon.lessons.laying_down import find_rule_sentences
+from hardwon.lessons.lesson import Lesson
+from hardwon.records.fields import from_us
 from hardwon.tell.rules import LaidDown, choose_rules, holds
 from hardwon.tell.situation import Situation
 from hardwon.tell.standing_rules import contradicts, is_about_action, is_about_file, read_rule
@@ -94,7 +96,8 @@ def test_what_takes_a_rule_back(later: str, earlier: str, takes_back: bool) -> N
 
 
 def lay_down(rule: str, at_us: int, *, by_person: bool = True) -> LaidDown:
-    return LaidDown(rule, read_rule(rule), at_us, "ann", by_person, ("a-record",))
+    lesson = Lesson(rule, "rule", "", rule, 0, 0, 1.0, from_us(at_us))
+    return LaidDown(lesson, read_rule(rule), "ann", by_person)
 
 
 def test_an_agent_takes_back_nothing_that_a_person_typed() -> None:

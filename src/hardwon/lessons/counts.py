@@ -78,23 +78,6 @@ class Increment(NamedTuple):
     level: int
 
 
-class Tally(NamedTuple):
-    """How often a lesson was taught on one day by one author, at each level."""
-
-    scope: str
-    key: str
-    item: str
-    day: int
-    author: str
-    vouched: int
-    levels: tuple[int, ...]
-
-    @property
-    def times(self) -> int:
-        """How many records taught it."""
-        return sum(self.levels)
-
-
 ACTION_SCOPES: Final = tuple(
     f"act.{what}"
     for what in (
@@ -209,7 +192,6 @@ class RecordCounts(NamedTuple):
     project_id: str
     author: str
     at_us: int
-    id: str
     status: str
     increments: tuple[Increment, ...]
 
@@ -221,7 +203,7 @@ TallyKey = tuple[str, str, str, str, int, str]
 def sum_counts(taught: Iterable[RecordCounts]) -> dict[TallyKey, list[int]]:
     """The tallies of some records: under each key [vouched, times at level 0, at level 1 …]."""
     tallies: dict[TallyKey, list[int]] = {}
-    for project, author, at_us, _, status, increments in taught:
+    for project, author, at_us, status, increments in taught:
         if status not in TEACHING_STATUSES:
             continue
         vouched, day = int(status in VOUCHED_STATUSES), at_us // limits.DAY_US

@@ -12,9 +12,8 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from hardwon.lessons.chance import interval, log_odds, to_share
-from hardwon.lessons.counts import SUCCEEDED, Tally
 from hardwon.lessons.keys import BETWEEN_NAMES
-from hardwon.lessons.sources import Votes, age_weight, fair_parts
+from hardwon.lessons.sources import Votes, fair_parts
 from hardwon.records.fields import Tabular
 
 FIRST_GUESS: Final = 0.5
@@ -41,7 +40,8 @@ WEIGHTS: Final[dict[str, float]] = {
 
 class Attempts(NamedTuple):
     """Attempts at something, as they are, and as they weigh today. Somebody vouches for `vouched` of
-    them, and at least `vouched_verified` of these were verified.
+    them, as they weigh (which are `checked` records), and at least `vouched_verified` of these were
+    verified.
     """
 
     attempts: int = 0
@@ -51,6 +51,7 @@ class Attempts(NamedTuple):
     weight_verified: float = 0.0
     vouched: float = 0.0
     vouched_verified: float = 0.0
+    checked: int = 0
 
     @property
     def is_believed(self) -> bool:
@@ -70,15 +71,6 @@ Items = Mapping[str, Attempts]  # what was counted under one key, by item
 def add_up(counts: Iterable[Attempts]) -> Attempts:
     """All of them together; zeros where there are none."""
     return Attempts(*(sum(figures) for figures in zip(*counts, strict=True)))
-
-
-def count_tally(tally: Tally, today: int) -> Attempts:
-    """What a tally of fixes counts."""
-    levels, weight = tally.levels[: SUCCEEDED + 1], age_weight(tally.day, today)
-    attempts, verified = sum(levels), levels[SUCCEEDED]
-    sure = max(0, tally.vouched - (attempts - verified))
-    weights = (weight * figure for figure in (attempts, verified, tally.vouched, sure))
-    return Attempts(attempts, attempts - levels[0], verified, *weights)
 
 
 def hear_fairly(by_author: Mapping[str, Attempts], *, alone: bool = True) -> Attempts:

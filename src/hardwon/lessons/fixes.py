@@ -13,18 +13,17 @@ from typing import Final, Literal
 
 from hardwon import limits
 from hardwon.lessons.chance import UNLIKELY_BELOW, at_least
-from hardwon.lessons.evidence import EVIDENCE_SHOWN_MAX, Evidence
 from hardwon.lessons.fix_odds import (
     FIRST_GUESS,
     NOTHING,
     Attempts,
     add_up,
-    count_tally,
     hear_fairly,
 )
 from hardwon.lessons.issues import issue_subject
+from hardwon.lessons.lesson import EVIDENCE_SHOWN_MAX
 from hardwon.lessons.sources import by_turns
-from hardwon.records.kinds import Cleaned, Fix, Issue
+from hardwon.records.kinds import OWN_HISTORY, Cleaned, Fix, Issue
 from hardwon.text.terms import share_of_words
 
 PatternKind = Literal["exact", "model", "type"]
@@ -36,6 +35,27 @@ _NOTED_ATTEMPTS_MIN: Final = 5
 _SAME_MATTER_FROM: Final = 0.4
 
 
+@dataclass
+class Tried:
+    """What was tried, and how it went for each who tried it; and when that was last, where it matters."""
+
+    item: str
+    by_author: Mapping[str, Attempts]
+    last_us: int = 0
+
+    @cached_property
+    def whole(self) -> Attempts:
+        """All of it together."""
+        return add_up(self.by_author.values())
+
+    @property
+    def only_source(self) -> str | None:
+        """None where there are several, or somebody vouches for it, or it is the owner's history."""
+        if len(self.by_author) != 1 or self.whole.checked or OWN_HISTORY in self.by_author:
+            return None
+        return next(iter(self.by_author))
+
+
 @dataclass(frozen=True)
 class RankedStrategy:
     """A strategy before its texts are looked up, with the counts of the `scope` that speaks for it (or
@@ -43,7 +63,7 @@ class RankedStrategy:
     never worked.
     """
 
-    support: Evidence
+    support: Tried
     share: Attempts
     p_success: float
     scope: Scope = "type"
@@ -55,25 +75,14 @@ class RankedStrategy:
         return self.support.only_source
 
 
-def count_evidence(evidence: Evidence, today: int, *, alone: bool) -> Attempts:
-    """What the tallies of a strategy count together; `alone` as in `fair_parts`."""
-    by_author: dict[str, Attempts] = {}
-    for tally in evidence.tallies:
-        counts, before = count_tally(tally, today), by_author.get(tally.author)
-        by_author[tally.author] = add_up((before, counts)) if before else counts
-    return hear_fairly(by_author, alone=alone)
-
-
-def rank_strategies(
-    evidence: Iterable[Evidence], usual_p: float, today: int, *, alone: bool
-) -> list[RankedStrategy]:
+def rank_strategies(tried: Iterable[Tried], usual_p: float, *, alone: bool) -> list[RankedStrategy]:
     """The likeliest to succeed first, but before all others what somebody vouches for, then what
     several found to work; then the newest. Sources take turns among what is about as likely.
     `usual_p` is what can be expected without knowing the strategy.
     """
     ranked = []
-    for support in evidence:
-        counts = count_evidence(support, today, alone=alone)
+    for support in tried:
+        counts = hear_fairly(support.by_author, alone=alone)
         # what nobody vouches for does not outweigh what somebody does
         p = counts.shrink(usual_p, "strategy")
         p = max(p, FIRST_GUESS) if counts.is_believed else p
@@ -112,7 +121,7 @@ def concerns(fix: Fix | Cleaned, issue: Issue) -> bool:
 
 
 def choose(
-    tried: Mapping[Scope, Mapping[str, Evidence]], usual_p: float, today: int, *, alone: bool
+    tried: Mapping[Scope, Mapping[str, Tried]], usual_p: float, *, alone: bool
 ) -> tuple[list[RankedStrategy], list[RankedStrategy]]:
     """What worked: for this very issue first, then on the same model, then anywhere; in each what somebody
     vouches for first, then the likeliest. And what is not to be repeated: for this very issue first, then
@@ -128,7 +137,7 @@ def choose(
     failed: list[RankedStrategy] = []
     for item in dict.fromkeys(item for scope in reversed(_ORDER) for item in tried[scope]):
         scopes = [scope for scope in reversed(_ORDER) if item in tried[scope]]
-        counts = {scope: count_evidence(tried[scope][item], today, alone=alone) for scope in scopes}
+        counts = {scope: hear_fairly(tried[scope][item].by_author, alone=alone) for scope in scopes}
         here = counts.get("signature", NOTHING)
         failed_here = here.attempts > 0 and not here.verified
         believed = any(one.is_believed for one in counts.values())
@@ -137,7 +146,7 @@ def choose(
         if worked_in and hopeless:
             source = tried["signature"][item].only_source
             is_contested = source and any(
-                tried[scope][item].authors != {source} for scope in scopes
+                tried[scope][item].by_author.keys() != {source} for scope in scopes
             )
             hopeless = not is_contested and not (believed and not here.vouched)
         scope = worked_in[-1] if worked_in else scopes[0]

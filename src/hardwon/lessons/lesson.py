@@ -16,6 +16,9 @@ LessonKind = Literal["way", "cure", "dead end", "rule", "fact", "finding"]
 Verdict = Literal["", "right", "wrong"]
 _LETTERS: Final = "0123456789abcdefghijklmnopqrstuvwxyz"
 _ID_CHARS: Final = 12
+# Ids of evidence that a rule, card, pattern or strategy names, or a tool tells for credit: enough to
+# look it up, too few to bury it.
+EVIDENCE_SHOWN_MAX: Final = 5
 SHORT_ID_CHARS: Final = 5
 
 

@@ -19,9 +19,8 @@ from hardwon.lessons.counts import (
     cut_rule,
     find_reported_rules,
 )
-from hardwon.lessons.evidence import EVIDENCE_SHOWN_MAX
 from hardwon.lessons.keys import card_key, make_episode_rule_id, rule_key
-from hardwon.lessons.lesson import Lesson
+from hardwon.lessons.lesson import EVIDENCE_SHOWN_MAX, Lesson
 from hardwon.lessons.order import find_near_duplicates
 from hardwon.lessons.sources import Votes, age_weight, by_turns, fair_parts
 from hardwon.records.fields import Tabular, from_us

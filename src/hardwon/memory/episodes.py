@@ -33,11 +33,10 @@ class Episodes(Group):
         """The tasks with the most episodes: how many, their mean and best score, and whether they
         go better of late.
         """
-        known, name = self._project.knowledge, self._project.name
+        known = self._project.knowledge
         check_all(limit=limit)
-        tasks = self._project.store.list_frequent(name, "episode", limit + 1)
-        read = ((task, known.count_episodes(task), known.task_episodes(task)) for task in tasks)
-        return [add_up_task(*one) for one in read if one[0] and one[2]][:limit]
+        tasks = ((task, known.task_episodes(task)) for task in known.list_tasks(limit))
+        return [add_up_task(task, known.count_episodes(task), read) for task, read in tasks if read]
 
     def scores(self, task_id: str) -> ScoreHistory:
         """How the task of this `task_id` went: mean, best, trend, and the newest scores."""

@@ -12,8 +12,8 @@ from typing import Final
 
 from hardwon import limits
 from hardwon.lessons.actions import FAILED
-from hardwon.lessons.evidence import EVIDENCE_SHOWN_MAX
 from hardwon.lessons.issues import generate_issue_signature
+from hardwon.lessons.lesson import EVIDENCE_SHOWN_MAX
 from hardwon.lessons.order import find_near_duplicates
 from hardwon.lessons.teaching import ANY_RUN
 from hardwon.memory.lessons import LessonFinder

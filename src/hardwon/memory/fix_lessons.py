@@ -4,7 +4,8 @@ models, similar issues. Texts are looked up last, and only for what is shown.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
@@ -12,7 +13,6 @@ from operator import attrgetter
 from typing import Final
 
 from hardwon import limits
-from hardwon.lessons.evidence import EVIDENCE_SHOWN_MAX, Evidence, gather
 from hardwon.lessons.fix_odds import (
     NOTHING,
     WEIGHTS,
@@ -22,7 +22,6 @@ from hardwon.lessons.fix_odds import (
     Odds,
     Rated,
     add_up,
-    count_tally,
     estimate_fix,
     estimate_tool,
     get_confidence,
@@ -32,6 +31,7 @@ from hardwon.lessons.fixes import (
     PatternKind,
     RankedStrategy,
     Scope,
+    Tried,
     choose,
     note_performance,
     rank_strategies,
@@ -44,12 +44,12 @@ from hardwon.lessons.issues import (
     signature_keys,
 )
 from hardwon.lessons.keys import BETWEEN_NAMES, exact_key
-from hardwon.lessons.lesson import Lesson
+from hardwon.lessons.lesson import EVIDENCE_SHOWN_MAX, Lesson
 from hardwon.lessons.sources import share_out
 from hardwon.memory.project import Project
 from hardwon.memory.results import SimilarIssues
 from hardwon.memory.rules import RuleReading
-from hardwon.memory.tallies import COMPARED_MAX, LOOKED_INTO_MAX, keep_kind
+from hardwon.memory.tallies import COMPARED_MAX, CONSIDERED_MAX, LOOKED_INTO_MAX, keep_kind
 from hardwon.records.fields import Tabular
 from hardwon.records.kinds import ROUTES, Cleaned, Fix, Issue
 from hardwon.search.terms import Filters
@@ -109,8 +109,8 @@ def word_strategy(ranked: RankedStrategy, records: Sequence[Fix | Cleaned]) -> S
         strength=counts.weight + WEIGHTS["strategy"],
         last_used=max(one.metadata.context.timestamp for one in records),
         evidence=tuple(one.id for one in records[:EVIDENCE_SHOWN_MAX]),
-        sources=tuple(sorted(support.authors)),
-        vouched=support.vouched,
+        sources=tuple(sorted(support.by_author)),
+        vouched=support.whole.checked,
     )
 
 
@@ -263,7 +263,7 @@ class FixReading(RuleReading):
         self, scope: str, key: str, usual_p: float, issue_type: str | None = None
     ) -> list[RankedStrategy]:
         tried = self._find_strategies(scope, key, issue_type).values()
-        return rank_strategies(tried, usual_p, self.today, alone=self.has_one_source("fix"))
+        return rank_strategies(tried, usual_p, alone=self.has_one_source("fix"))
 
     def _word(
         self,
@@ -297,21 +297,32 @@ class FixReading(RuleReading):
 
     def _find_strategies(
         self, scope: str, key: str, issue_type: str | None = None
-    ) -> dict[str, Evidence]:
+    ) -> dict[str, Tried]:
         """What was done about an issue type, by a model's name or by a signature, by strategy."""
-        tallies = self._all(f"strategy.{scope}", key)
-        if scope == "model":
-            named = ((tally.item.rpartition(BETWEEN_NAMES), tally) for tally in tallies)
-            tallies = [
-                tally._replace(item=strategy)
-                for (about, _, strategy), tally in named
-                if issue_type in (None, about)
-            ]
-        tried = gather(tallies)
+
+        def name(item: str) -> str:
+            """The strategy; "" where it was for another issue type."""
+            about, _, strategy = item.rpartition(BETWEEN_NAMES)
+            return strategy if scope != "model" or issue_type in (None, about) else ""
+
+        tried = self._read_tried(f"strategy.{scope}", key, name)
         keys = {exact_key("strategy", item): item for item in tried}
-        for name, at_us in self._store.find_times(self.project, [*keys], last=True).items():
-            tried[keys[name]].last_us = at_us
+        for key_of, at_us in self._store.find_times(self.project, [*keys], last=True).items():
+            tried[keys[key_of]].last_us = at_us
         return tried
+
+    def _read_tried(self, scope: str, key: str, name: Callable[[str], str]) -> dict[str, Tried]:
+        """What was counted under a key, by the names of the items; without those that have none."""
+        place = scope, key
+        sums = self._store.sums(self.project, [place], self.today, CONSIDERED_MAX)
+        groups: dict[str, dict[str, list[Attempts]]] = defaultdict(lambda: defaultdict(list))
+        for item, by_author in sums.get(place, {}).items():
+            for author, attempts in by_author.items() if name(item) else ():
+                groups[name(item)][author].append(attempts)
+        return {
+            item: Tried(item, {author: add_up(parts) for author, parts in by_author.items()})
+            for item, by_author in groups.items()
+        }
 
     def read_fixes_for(self, ranked: RankedStrategy, issue: Issue) -> Sequence[Fix | Cleaned]:
         """Those of the issue or its like that did it."""
@@ -326,7 +337,7 @@ class FixReading(RuleReading):
         self, issue: Issue, fixer: str | None
     ) -> tuple[list[RankedStrategy], list[RankedStrategy]]:
         """What worked for an issue or its like, and what is not to be repeated, without texts."""
-        tried: dict[Scope, dict[str, Evidence]] = {
+        tried: dict[Scope, dict[str, Tried]] = {
             "signature": self._find_strategies("signature", generate_issue_signature(issue)),
             "model": self._find_strategies("model", issue.model, issue.issue_type)
             if issue.model
@@ -336,24 +347,20 @@ class FixReading(RuleReading):
         if not any(tried.values()):
             return [], []
         usual_p = self.fix_odds(issue, fixer=fixer).p_success
-        return choose(tried, usual_p, self.today, alone=self.has_one_source("fix"))
+        return choose(tried, usual_p, alone=self.has_one_source("fix"))
 
-    def find_issues(self, model: str) -> list[Evidence]:
+    def find_issues(self, model: str) -> list[Tried]:
         """What is known of a model's fixes, by issue type, the most frequent first."""
-        by_type = gather(
-            tally._replace(item=tally.item.partition(BETWEEN_NAMES)[0])
-            for tally in self._all("fix.model", model)
+        by_type = self._read_tried(
+            "fix.model", model, lambda item: item.partition(BETWEEN_NAMES)[0]
         )
-        return sorted(by_type.values(), key=lambda one: (-one.records, one.item))
+        return sorted(by_type.values(), key=lambda one: (-one.whole.attempts, one.item))
 
-    def write_notes(self, model: str, issues: Sequence[Evidence]) -> tuple[str, ...]:
+    def write_notes(self, model: str, issues: Sequence[Tried]) -> tuple[str, ...]:
         """What is to be said of a model's fixes at these issue types."""
         self._read_ahead(("fix.type", one.item) for one in issues)
         counts = {
-            one.item: (
-                add_up(count_tally(tally, self.today) for tally in one.tallies),
-                add_up(self._counts["fix.type", one.item].values()),
-            )
+            one.item: (one.whole, add_up(self._counts["fix.type", one.item].values()))
             for one in issues
         }
         return note_performance(model, counts)
@@ -433,7 +440,7 @@ class FixReading(RuleReading):
         by_type, most = self.find_issues(name), FIXES_LISTED_MAX
         odds = self.fix_odds(model=name)
         ranked = [one for one in self._rank("model", name, odds.p_success) if one.share.verified]
-        sources = {author for support in by_type for author in support.authors}
+        sources = {author for support in by_type for author in support.by_author}
         if len(sources) > 1:
             ranked = list(share_out(ranked, attrgetter("source"), most, len(sources)))
         fixes = self._word(ranked, most, "model", name)
@@ -443,7 +450,7 @@ class FixReading(RuleReading):
             total_tests=odds.attempts,
             success_rate=odds.verified / odds.attempts if odds.attempts else 0.0,
             odds=odds,
-            common_issues=tuple((one.item, one.records) for one in by_type[:most]),
+            common_issues=tuple((one.item, one.whole.attempts) for one in by_type[:most]),
             effective_fixes=tuple(fixes),
             performance_notes=self.write_notes(name, by_type[:most]),
             last_updated=newest[0].metadata.context.timestamp if newest else None,

@@ -12,8 +12,7 @@ from typing import Final
 
 from hardwon import limits
 from hardwon.lessons.adopted import FIX_HISTORY, find_hints
-from hardwon.lessons.evidence import Evidence
-from hardwon.lessons.fixes import RankedStrategy, concerns
+from hardwon.lessons.fixes import RankedStrategy, Tried, concerns
 from hardwon.lessons.sources import few_of_each
 from hardwon.memory.fix_lessons import FIXES_LISTED_MAX, FixReading, Strategy, word_strategy
 from hardwon.memory.tallies import LOOKED_INTO_MAX
@@ -89,7 +88,7 @@ def _say_model(
     known: FixReading,
     issue: Issue,
     fixer: str | None,
-    by_type: Sequence[Evidence],
+    by_type: Sequence[Tried],
     tokens_max: int,
     *,
     alone: bool,
@@ -99,14 +98,14 @@ def _say_model(
     """
     model = issue.model or ""
     odds = known.fix_odds(model=model, fixer=fixer)
-    authors = sorted({author for support in by_type for author in support.authors})
+    authors = sorted({author for support in by_type for author in support.by_author})
     heard = [one for one in by_type if len(authors) == 1 or one.only_source is None]
     heard = heard[:FIXES_LISTED_MAX]
-    vouched = sum(support.vouched for support in by_type)
+    vouched = sum(support.whole.checked for support in by_type)
     name = clean_line(model, limits.NAME_CHARS_MAX)
     attempts = f"{odds.attempts} attempt{'' if odds.attempts == 1 else 's'}"
     counts = f"{name}: {attempts}, {odds.verified} verified, p = {odds.p_success:.2f}"
-    common = ", ".join(f"{one.item} ({one.records})" for one in heard[:_COMMON_ISSUES_MAX])
+    common = ", ".join(f"{one.item} ({one.whole.attempts})" for one in heard[:_COMMON_ISSUES_MAX])
     first = f"{issue.issue_type} "
     notes = sorted(known.write_notes(model, heard), key=lambda note: not note.startswith(first))
     details = [

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
 from functools import cached_property
 from typing import Final
 
@@ -12,6 +11,7 @@ from hardwon.lessons.lesson import Lesson, Verdict
 from hardwon.lessons.teaching import ANY_RULE, lesson_key, make_rule_id
 from hardwon.memory.project import Project
 from hardwon.memory.tallies import keep_kind
+from hardwon.records.fields import from_us
 from hardwon.records.kinds import VIA_IMPORT, VOUCHED_STATUSES, Trajectory
 from hardwon.runs.read import read_run
 from hardwon.search.likeness import Worth, find_terms, likeness
@@ -22,7 +22,6 @@ from hardwon.tell.rules import (
     choose_rules,
     find_beginning,
     holds,
-    make_rule_lesson,
     say_rules,
 )
 from hardwon.tell.situation import Line, Situation
@@ -63,9 +62,7 @@ class RuleFinder:
 
     def list_rules(self) -> list[Lesson]:
         """The rules that hold, the newest first."""
-        lessons = list(map(make_rule_lesson, self._keep_valid(self.known)))
-        verdicts = self._find_verdicts([lesson.id for lesson in lessons])
-        return [replace(one, verdict=verdicts.get(one.id, "")) for one in lessons]
+        return [one.lesson for one in self._keep_valid(self.known)]
 
     def _keep_valid(self, rules: Iterable[LaidDown]) -> list[LaidDown]:
         """Those that hold."""
@@ -74,15 +71,13 @@ class RuleFinder:
     def find_rule(self, lesson_id: str) -> list[Lesson]:
         """The rule with this id, whatever people say of it; nothing where there is none."""
         rows = self._store.teachings(self._name, [lesson_key(lesson_id)], _RULES_READ_MAX)
-        if not rows:
-            return []
         verdict = self._find_verdicts([lesson_id]).get(lesson_id, "")
-        return [replace(make_rule_lesson(_lay_down(rows)), verdict=verdict)]
+        return [_lay_down(rows, verdict).lesson] if rows else []
 
     @property
     def record_ids(self) -> set[str]:
         """The records that lay something down, whether it still holds or not."""
-        return {record_id for one in self.known for record_id in one.ids}
+        return {record_id for one in self.known for record_id in one.lesson.evidence}
 
     @cached_property
     def known(self) -> list[LaidDown]:
@@ -94,11 +89,8 @@ class RuleFinder:
             if not row.author.endswith(VIA_IMPORT) or row.status in VOUCHED_STATUSES:
                 rows.setdefault(make_rule_id(row.teaching.rule), []).append(row)
         verdicts = self._find_verdicts(list(rows))
-        return [
-            _lay_down(times)
-            for lesson_id, times in rows.items()
-            if verdicts.get(lesson_id) != "wrong"
-        ]
+        known = (_lay_down(times, verdicts.get(name, "")) for name, times in rows.items())
+        return [one for one in known if one.lesson.verdict != "wrong"]
 
     def _is_agent(self, author: str) -> bool:
         """Whether somebody recorded a run here."""
@@ -130,9 +122,10 @@ class RuleFinder:
         return [find_beginning(read_run(run)) for run in runs if run.steps]
 
 
-def _lay_down(times: Sequence[TeachingRow]) -> LaidDown:
-    """A rule as it was laid down last, by what laid it down, the newest first."""
+def _lay_down(times: Sequence[TeachingRow], verdict: Verdict) -> LaidDown:
+    """A rule as it was laid down last, by what laid it down, the newest first, and what people say of it."""
     last, ids = times[0], tuple(row.record_id for row in times)
-    rule, by_person = last.teaching.rule, any(row.teaching.by_person for row in times)
-    rule_id = make_rule_id(rule)
-    return LaidDown(rule_id, read_rule(rule), last.at_us, last.author, by_person, ids)
+    text, by_person = last.teaching.rule, any(row.teaching.by_person for row in times)
+    counts = 0, 0, 1.0, from_us(last.at_us)
+    lesson = Lesson(make_rule_id(text), "rule", "", text, *counts, ids, verdict=verdict)
+    return LaidDown(lesson, read_rule(text), last.author, by_person)

@@ -33,15 +33,16 @@ from hardwon.lessons.rules import (
 from hardwon.lessons.sources import by_turns, few_of_each
 from hardwon.lessons.teaching import lesson_key
 from hardwon.memory.lessons import LessonFinder
+from hardwon.memory.project import Project
 from hardwon.memory.tallies import (
+    COMPARED_MAX,
     CONSIDERED_MAX,
     LOOKED_INTO_MAX,
-    TallyReading,
     keep_kind,
     read_once,
 )
 from hardwon.records.fields import is_derived
-from hardwon.records.kinds import Adopted, Decision, Episode
+from hardwon.records.kinds import Adopted, Decision, Episode, R
 from hardwon.search.terms import Filters
 from hardwon.store.query import readable
 from hardwon.trust.lifecycle import least
@@ -60,8 +61,20 @@ _EPISODE: Final = Filters(kind="episode")
 _RULE_KINDS: Final[tuple[RuleKind, ...]] = ("works", "avoid")
 
 
-class RuleReading(TallyReading):
-    """What is known of tasks."""
+class RuleReading:
+    """What is known of the tasks of one project. Made anew for every question."""
+
+    def __init__(self, project: Project) -> None:
+        self._opened, self._store, self.project = project, project.store, project.name
+        self.today = project.today
+
+    @read_once
+    def has_one_source(self, scope: str) -> bool:
+        """Whether no more than one source taught anything in a scope."""
+        return self._store.has_one_source(self.project, scope)
+
+    def _newest(self, filters: Filters, kind: type[R], limit: int = COMPARED_MAX) -> list[R]:
+        return keep_kind(kind, self._store.page(self.project, filters, None, limit, trusted=True))
 
     @read_once
     def episodes(self, task_id: str) -> list[Episode]:
@@ -75,10 +88,14 @@ class RuleReading(TallyReading):
         own = [episode for episode in self.episodes(task_id) if episode.task_id == task_id]
         return sorted(own, key=lambda episode: (episode.at_us, episode.id))
 
+    def list_tasks(self, limit: int) -> list[str]:
+        """Those with the most episodes."""
+        most = self._store.list_frequent(self.project, "episode", limit + 1)
+        return [task for task in most if task][:limit]  # under "" all are counted
+
     def count_episodes(self, task_id: str) -> int:
         """How many there are at a task, however many are read."""
-        support = self.supports("episode", task_id).get("")
-        return support.records if support else 0
+        return sum(sum(day.levels) for day in self._store.daily(self.project, "episode", task_id))
 
     @read_once
     def memories(self) -> list[tuple[Adopted, TrainingMemory]]:

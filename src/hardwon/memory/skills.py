@@ -225,7 +225,7 @@ def _draft_skills(project: Project) -> Iterator[tuple[str, str, str, list[_Item]
     yield "fixes", title, "Use when you fix such an issue.", fixed
     general, shared = "What works and what to avoid", _rules(known, None)
     yield "rules", general, "Use before you plan work there.", shared
-    for task in project.store.list_frequent(project.name, "score", SKILL_TASKS_MAX):
+    for task in project.knowledge.list_tasks(SKILL_TASKS_MAX):
         rules = [item for item in _rules(known, task) if item not in shared]
         yield f"task-{task}", f"{general} at the task {_quoted(task)}", "Use when you do it.", rules
 

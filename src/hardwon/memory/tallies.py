@@ -1,4 +1,4 @@
-"""What the store counted and keeps, read once for one answer."""
+"""What the parts of one answer read, once."""
 
 from __future__ import annotations
 
@@ -6,11 +6,7 @@ from collections.abc import Callable, Iterable
 from functools import wraps
 from typing import Any, Concatenate, Final, ParamSpec, TypeVar
 
-from hardwon.lessons.counts import Tally
-from hardwon.lessons.evidence import Evidence, gather
-from hardwon.memory.project import Project
 from hardwon.records.kinds import R
-from hardwon.search.terms import Filters
 from hardwon.store.query import readable
 from hardwon.store.types import Found, Stored
 
@@ -26,7 +22,7 @@ CONSIDERED_MAX: Final = 500
 # nothing of the answer.
 LOOKED_INTO_MAX: Final = 20
 
-S = TypeVar("S", bound="TallyReading")
+S = TypeVar("S")
 P = ParamSpec("P")
 T = TypeVar("T")
 
@@ -37,37 +33,13 @@ def read_once(read: Callable[Concatenate[S, P], T]) -> Callable[Concatenate[S, P
     @wraps(read)
     def read_anew(self: S, /, *args: P.args, **options: P.kwargs) -> T:
         """What was read, now or before."""
+        kept: dict[tuple[Any, ...], T] = self.__dict__.setdefault("_kept", {})
         key = (read, *args)
-        if key not in self._kept:
-            self._kept[key] = read(self, *args, **options)
-        answer: T = self._kept[key]
-        return answer
+        if key not in kept:
+            kept[key] = read(self, *args, **options)
+        return kept[key]
 
     return read_anew
-
-
-class TallyReading:
-    """The counts and the records of one project. Made anew for every question."""
-
-    def __init__(self, project: Project) -> None:
-        self._opened, self._store, self.project = project, project.store, project.name
-        self.today = project.today
-        self._kept: dict[tuple[Any, ...], Any] = {}
-
-    @read_once
-    def has_one_source(self, scope: str) -> bool:
-        """Whether no more than one source taught anything in a scope."""
-        return self._store.has_one_source(self.project, scope)
-
-    def _all(self, scope: str, key: str) -> list[Tally]:
-        return self._store.tallies(self.project, scope, key, CONSIDERED_MAX)
-
-    def supports(self, scope: str, key: str) -> dict[str, Evidence]:
-        """What speaks for each item under a key; nothing where nothing was counted."""
-        return gather(self._all(scope, key))
-
-    def _newest(self, filters: Filters, kind: type[R], limit: int = COMPARED_MAX) -> list[R]:
-        return keep_kind(kind, self._store.page(self.project, filters, None, limit, trusted=True))
 
 
 def keep_kind(kind: type[R], stored: Iterable[Stored | Found]) -> list[R]:

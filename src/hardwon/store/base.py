@@ -98,7 +98,7 @@ def build_row(
         tuple(sorted(paths)),
         tuple(sorted(keys)),
         *credited,
-        RecordCounts(project, author, at_us, record.id, status, lessons) if lessons else None,
+        RecordCounts(project, author, at_us, status, lessons) if lessons else None,
         record if record.kind in DESIGNS else None,
     )
 
@@ -186,7 +186,7 @@ def taught_where(session: Session, where: str, values: Values) -> Iterator[Recor
             record = query.read_original(stored)
         except DamagedError:  # doctor names it
             continue
-        yield RecordCounts(values[0], author, stored.at_us, record.id, status, list_tallies(record))
+        yield RecordCounts(values[0], author, stored.at_us, status, list_tallies(record))
 
 
 # --- counting everything again ---
@@ -398,7 +398,7 @@ class Writer(Reader):
         for seq, author, status, *columns in self.session.select(sql, (project, record_id)):
             kept = Stored._make(columns)
             record, at_us = query.read_original(kept), kept.at_us
-            taught = RecordCounts(project, author, at_us, record.id, status, list_tallies(record))
+            taught = RecordCounts(project, author, at_us, status, list_tallies(record))
             return Kept(seq, taught, kept.body, record)
         return None
 

@@ -4,12 +4,13 @@ rolled back are left out.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Any, Final
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from typing import Final
 
 from hardwon import limits
 from hardwon.lessons.actions import EVERYTHING, Level
-from hardwon.lessons.counts import LEVELS, Tally
+from hardwon.lessons.counts import LEVELS
 from hardwon.lessons.fix_odds import Attempts
 from hardwon.lessons.odds import Counts as ActionCounts
 from hardwon.lessons.sources import HALF_LIVES_MAX, Votes, fair_parts
@@ -29,33 +30,17 @@ _TRUSTED_UNDER_KEY: Final = f"project_id = ?1 AND scope = ?2 AND key = ?3 AND {T
 _FIGURES: Final = (*LEVEL_NAMES, "vouched")
 
 
-_ByAuthor = dict[Level, dict[str, list[float]]]
-
-
-def _by_key_and_author(rows: Iterable[Sequence[Any]]) -> _ByAuthor:
-    figures_of: _ByAuthor = {}
-    for scope, which, author, *figures in rows:
-        # a database adds up in an order of its own, which shows in the last digits
-        mine = figures_of.setdefault(Level(scope.removeprefix("act."), which), {})
-        mine[author] = [round(float(figure), 9) for figure in figures]
-    return figures_of
-
-
-def _heard_fairly(figures_of: _ByAuthor, *, alone: bool) -> dict[Level, ActionCounts]:
+def _hear_fairly(by_author: Mapping[str, Sequence[float]], *, alone: bool) -> ActionCounts:
     """Nobody counts for more than `lessons.sources.fair_parts` leaves of what they say."""
-    counts = {}
-    for key, by_author in figures_of.items():
-        if alone and len(by_author) == 1:
-            counts[key] = ActionCounts(*next(iter(by_author.values()))[:-1])
-            continue
-        votes = {author: Votes(sum(own[:-1]), own[-1]) for author, own in sorted(by_author.items())}
-        parts = fair_parts(votes, alone=alone)
-        sums = (
-            sum(parts[author] * by_author[author][place] for author in parts)
-            for place in range(len(ActionCounts._fields))
-        )
-        counts[key] = ActionCounts(*(round(figure, 9) for figure in sums))
-    return counts
+    if alone and len(by_author) == 1:
+        return ActionCounts(*next(iter(by_author.values()))[:-1])
+    votes = {author: Votes(sum(own[:-1]), own[-1]) for author, own in sorted(by_author.items())}
+    parts = fair_parts(votes, alone=alone)
+    sums = (
+        sum(parts[author] * by_author[author][place] for author in parts)
+        for place in range(len(ActionCounts._fields))
+    )
+    return ActionCounts(*(round(figure, 9) for figure in sums))
 
 
 class TallyReader(Query):
@@ -86,30 +71,39 @@ class TallyReader(Query):
         return len(self._select(sql, (project, scope, "", OWN_HISTORY))) < 2
 
     def sums(
-        self, project: str, places: Sequence[tuple[str, str]], today: int
+        self,
+        project: str,
+        places: Sequence[tuple[str, str]],
+        today: int,
+        items_max: int | None = None,
     ) -> dict[tuple[str, str], dict[str, dict[str, Attempts]]]:
         """What was counted of attempts under some scopes and keys, added up over the days, by item
         and author, as it is and as it weighs today; without the places where nothing was counted.
+        `items_max`: of so many items, those that were counted most, the newest of equal ones.
         """
         weight, tried = self._weight("?2", "?3"), "(level0 + level1 + level2)"
         sure = f"{self.dialect.greatest}(0, vouched - level0 - level1)"
         weighed = (f"sum({one} * {weight})" for one in (tried, "level2", "vouched", sure))
         bound = Bound([project, today, limits.HALF_LIFE_DAYS * 1.0])
         asked = ", ".join(f"({bound.add(scope)}, {bound.add(key)})" for scope, key in places)
+        here = f"project_id = ?1 AND (scope, key) IN (VALUES {asked}) AND {TRUSTED_AUTHORS}"
+        chosen = ""
+        if items_max is not None:
+            chosen = (
+                f" AND item IN (SELECT item FROM tally WHERE {here} GROUP BY item ORDER BY "
+                f"sum({_TIMES}) DESC, max(day) DESC, item LIMIT {bound.add(items_max)})"
+            )
         sql = (
             f"SELECT scope, key, item, author, sum{tried}, sum(level1 + level2), sum(level2), "
-            f"{', '.join(weighed)} FROM tally WHERE project_id = ?1 AND "
-            f"(scope, key) IN (VALUES {asked}) AND {TRUSTED_AUTHORS} "
+            f"{', '.join(weighed)}, sum(vouched) FROM tally WHERE {here}{chosen} "
             "GROUP BY scope, key, item, author ORDER BY scope, key, item, author"
         )
         sums: dict[tuple[str, str], dict[str, dict[str, Attempts]]] = {}
-        for scope, key, item, author, attempts, applied, verified, *weights in self._select(
-            sql, bound
-        ):
+        for scope, key, item, author, *figures, checked in self._select(sql, bound):
             # a database adds up in an order of its own, which shows in the last digits
-            rounded = (round(float(figure), 9) for figure in weights)
+            weights = (round(float(figure), 9) for figure in figures[3:])
             by_author = sums.setdefault((scope, key), {}).setdefault(item, {})
-            by_author[author] = Attempts(int(attempts), int(applied), int(verified), *rounded)
+            by_author[author] = Attempts._make((*map(int, figures[:3]), *weights, int(checked)))
         return sums
 
     def outcomes(
@@ -130,25 +124,13 @@ class TallyReader(Query):
             f"SELECT scope, key, author, {sums} FROM tally WHERE project_id = ?1 AND (scope, key) IN "
             f"(VALUES {asked}) AND {TRUSTED_AUTHORS} GROUP BY scope, key, author"
         )
-        figures = _by_key_and_author(self._select(sql, bound))
-        alone = today is None or len(figures.get(EVERYTHING, ())) < 2
-        return _heard_fairly(figures, alone=alone)
-
-    def tallies(self, project: str, scope: str, key: str, items_max: int) -> list[Tally]:
-        """The tallies under a key of the items that were counted most, all of an item or none."""
-        columns = ", ".join((*Tally._fields[:-1], *LEVEL_NAMES))
-        sql = f"SELECT {columns} FROM tally WHERE {_TRUSTED_UNDER_KEY}"
-        order, asked = " ORDER BY item, day, author", (project, scope, key, items_max)
-        # there are seldom so many that some have to be chosen, which takes as long again
-        rows = self._select(f"{sql}{order} LIMIT ?4", asked)
-        if len(rows) == items_max:
-            most = (
-                f"SELECT item FROM tally WHERE {_TRUSTED_UNDER_KEY} GROUP BY item "
-                f"ORDER BY sum({_TIMES}) DESC, max(day) DESC, item LIMIT ?4"
-            )
-            rows = self._select(f"{sql} AND item IN ({most}){order}", asked)
-        fields = len(Tally._fields) - 1
-        return [Tally._make((*row[:fields], tuple(row[fields:]))) for row in rows]
+        by_level: dict[Level, dict[str, list[float]]] = defaultdict(dict)
+        for scope, which, author, *figures in self._select(sql, bound):
+            # a database adds up in an order of its own, which shows in the last digits
+            rounded = [round(float(figure), 9) for figure in figures]
+            by_level[Level(scope.removeprefix("act."), which)][author] = rounded
+        alone = today is None or len(by_level.get(EVERYTHING, ())) < 2
+        return {level: _hear_fairly(own, alone=alone) for level, own in by_level.items()}
 
     def vouched_episodes(self, project: str, limit: int) -> list[Stored]:
         """The newest episodes that somebody vouches for, of sources that were not rolled back."""
@@ -167,21 +149,15 @@ class TallyReader(Query):
         )
         return [key for (key,) in self._select(sql, (project, scope, limit))]
 
-    def totals(
-        self, project: str, scope: str, limit: int, since_day: int | None = None
-    ) -> list[Total]:
-        """Everything in a scope, from a day on or of all days, added up per key and item: the
-        `limit` that were counted most, in that order.
+    def totals(self, project: str, scope: str, limit: int) -> list[Total]:
+        """Everything in a scope, added up per key and item: the `limit` that were counted most, in
+        that order.
         """
-        bound = Bound([project, scope, limit])
-        since = "" if since_day is None else f"AND day >= {bound.add(since_day)} "
         sql = (
-            f"SELECT key, item, {_SUMS} FROM tally WHERE project_id = ?1 AND scope = ?2 "
-            f"AND {TRUSTED_AUTHORS} "
-            f"{since}GROUP BY key, item ORDER BY sum{_TIMES} DESC, key, item LIMIT ?3"
+            f"SELECT key, item, {_SUMS} FROM tally WHERE project_id = ?1 AND scope = ?2 AND "
+            f"{TRUSTED_AUTHORS} GROUP BY key, item ORDER BY sum{_TIMES} DESC, key, item LIMIT ?3"
         )
-        with self.read(project) as session:
-            rows = session.select(sql, bound)
+        rows = self._select(sql, (project, scope, limit))
         return [Total(key, item, tuple(levels)) for key, item, *levels in rows]
 
     def day_totals(self, project: str, scope: str, keys_max: int, since_day: int) -> list[DayTotal]:

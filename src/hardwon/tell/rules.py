@@ -5,11 +5,10 @@ command, the file or the task that they speak of, and nowhere else.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from hardwon.lessons.lesson import Lesson
-from hardwon.records.fields import from_us
+from hardwon.records.fields import to_us
 from hardwon.runs.shapes import Run
 from hardwon.search.likeness import Worth
 from hardwon.tell.situation import Line, Situation
@@ -34,16 +33,15 @@ _TASK_SHARE: Final = 0.4
 _RUNS_SHARE: Final = 0.5
 
 
-@dataclass(frozen=True)
-class LaidDown:
-    """A rule as it was laid down last. `ids` are the records that do; `by_person`: somebody typed it."""
+class LaidDown(NamedTuple):
+    """A rule as it was laid down last, by whom, and the lesson that it is; `by_person`: somebody typed
+    it.
+    """
 
-    lesson_id: str
+    lesson: Lesson
     rule: Rule
-    at_us: int
     author: str
     by_person: bool
-    ids: tuple[str, ...]
 
 
 def holds(one: LaidDown, known: Sequence[LaidDown], is_agent: Callable[[str], bool]) -> bool:
@@ -51,7 +49,7 @@ def holds(one: LaidDown, known: Sequence[LaidDown], is_agent: Callable[[str], bo
     author who is no agent.
     """
     return not any(
-        later.at_us > one.at_us
+        later.lesson.last > one.lesson.last
         and contradicts(later.rule, one.rule)
         and (later.by_person or not one.by_person or not is_agent(later.author))
         for later in known
@@ -66,7 +64,7 @@ def choose_rules(
     newest; nothing where none does.
     """
     chosen = [one for one in known if _is_about(one.rule, situation, worth, runs)]
-    return sorted(chosen, key=lambda one: (not one.by_person, -one.at_us))
+    return sorted(chosen, key=lambda one: (not one.by_person, -to_us(one.lesson.last)))
 
 
 def _is_about(
@@ -101,25 +99,9 @@ def find_beginning(run: Run) -> list[str]:
 
 def say_rules(rules: Sequence[LaidDown]) -> list[Line]:
     """A line for each of the first few rules."""
-    return [_say_rule(one) for one in rules[:_RULES_SAID_MAX]]
-
-
-def _say_rule(one: LaidDown) -> Line:
-    lesson = make_rule_lesson(one)
-    text = clean_line(one.rule.text, _RULE_CHARS_MAX)
-    return Line(f"Rule here: {text} [{lesson.short_id}]", lesson, one.ids)
-
-
-def make_rule_lesson(one: LaidDown) -> Lesson:
-    """The lesson that a rule is: what it says is its action."""
-    return Lesson(
-        one.lesson_id,
-        "rule",
-        "",
-        one.rule.text,
-        tried=0,
-        helped=0,
-        p_helps=1.0,
-        last=from_us(one.at_us),
-        evidence=one.ids,
-    )
+    lines = []
+    for one in rules[:_RULES_SAID_MAX]:
+        text = clean_line(one.rule.text, _RULE_CHARS_MAX)
+        text = f"Rule here: {text} [{one.lesson.short_id}]"
+        lines.append(Line(text, one.lesson, one.lesson.evidence))
+    return lines

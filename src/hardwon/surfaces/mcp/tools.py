@@ -16,7 +16,7 @@ from typing import Annotated, Any, Final, Literal, NamedTuple
 from pydantic import Field
 
 from hardwon import limits
-from hardwon.lessons.evidence import EVIDENCE_SHOWN_MAX
+from hardwon.lessons.lesson import EVIDENCE_SHOWN_MAX
 from hardwon.memory.ask import advice_text
 from hardwon.records.fields import Text, check_that
 from hardwon.records.kinds import ROUTES
