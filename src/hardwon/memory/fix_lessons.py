@@ -98,6 +98,7 @@ def word_strategy(ranked: RankedStrategy, records: Sequence[Fix | Cleaned]) -> S
     by ends.
     """
     support, counts, record = ranked.support, ranked.share, records[0]
+    newest = sorted(records, key=lambda one: (one.at_us, one.id), reverse=True)
     return Strategy(
         id=support.item,
         fix_commands=tuple(record.fix_commands),
@@ -107,8 +108,8 @@ def word_strategy(ranked: RankedStrategy, records: Sequence[Fix | Cleaned]) -> S
         verified=counts.verified,
         p_success=ranked.p_success,
         strength=counts.weight + WEIGHTS["strategy"],
-        last_used=max(one.metadata.context.timestamp for one in records),
-        evidence=tuple(one.id for one in records[:EVIDENCE_SHOWN_MAX]),
+        last_used=newest[0].metadata.context.timestamp,
+        evidence=tuple(one.id for one in newest[:EVIDENCE_SHOWN_MAX]),
         sources=tuple(sorted(support.by_author)),
         vouched=support.whole.checked,
     )
@@ -282,18 +283,19 @@ class FixReading(RuleReading):
         self, ranked: RankedStrategy, scope: str, key: str, issue_type: str | None = None
     ) -> Sequence[Fix | Cleaned]:
         """The fixes that did it, those first that somebody vouches for, then the newest of each author;
-        where none is left, what tells of those that left the history.
+        last what tells of those that left the history.
         """
         keys, most = [exact_key("strategy", ranked.support.item)], LOOKED_INTO_MAX
         named = issue_type if scope == "model" else key if scope == "type" else None
         asked = Filters(kind="fix", issue_type=named, model=key if scope == "model" else None)
-        fixes = keep_kind(Fix, self._store.by_key(self.project, keys, asked, most, in_turns=True))
+        hits = self._store.by_key(self.project, keys, asked, most, in_turns=True)
+        left = self._store.by_key(self.project, keys, asked.copy_with(kind="cleaned"), most)
+        fixes, remains = keep_kind(Fix, hits), keep_kind(Cleaned, left)
         if scope == "signature":
             fixes = [fix for fix in fixes if generate_issue_signature(fix.issue) == key]
-        if fixes:
-            return fixes
-        left = asked.copy_with(kind="cleaned")
-        return keep_kind(Cleaned, self._store.by_key(self.project, keys, left, most))
+            place = "fix.signature", key
+            remains = [one for one in remains if any(what[:2] == place for what in one.lessons)]
+        return [*fixes, *remains]
 
     def _find_strategies(
         self, scope: str, key: str, issue_type: str | None = None
@@ -388,23 +390,30 @@ class FixReading(RuleReading):
     ) -> Pattern | None:
         """None where none of its fixes can be read."""
         scope = _SCOPES[kind]
+        named = {"issue_type": key} if kind == "type" else {"model": key, "issue_type": of_type}
+        fixes: list[Fix | Cleaned] = []
         if kind == "exact":
             hits = self._store.by_key(self.project, [f"signature:{key}"], Filters(kind="fix"), 1)
-            fixes = keep_kind(Fix, hits)
+            fixes += keep_kind(Fix, hits)
+            left = [exact_key("cleaned", document_signature(fix)) for fix in keep_kind(Fix, hits)]
+            remains = self._store.by_key(self.project, left, Filters(kind="cleaned"), 1)
+            fixes += keep_kind(Cleaned, remains)
         else:
-            named = {"issue_type": key} if kind == "type" else {"model": key, "issue_type": of_type}
-            fixes = self._newest(Filters(kind="fix", **named), Fix, 1)
+            fixes += self._newest(Filters(kind="fix", **named), Fix, 1)
+            fixes += self._newest(Filters(kind="cleaned", **named), Cleaned, 1)
         if not fixes:
             return None
-        fix = fixes[0]
-        issue, model = fix.issue, None if kind == "type" else fix.issue.model
+        last = max(fixes, key=lambda fix: (fix.at_us, fix.id))
+        issue = last if isinstance(last, Cleaned) else last.issue
+        model = None if kind == "type" else issue.model
         # of what is counted: a signature holds a family's models, and one of them is not asked for
         odds = self.fix_odds(
             model=model if kind == "model" else None,
             issue_type=issue.issue_type,
             signature=key if kind == "exact" else None,
         )
-        signature = document_signature(fix)  # that of the tables, whatever they were found by
+        # that of the tables, whatever they were found by
+        signature = last.signature if isinstance(last, Cleaned) else document_signature(last)
         best = self.strategies(scope, key, odds.p_success, 1, issue_type=of_type, successful=True)
         where = f" on {model}" if model else ""
         where = f"{where} [{signature}]" if kind == "exact" else where or " on any model"
@@ -419,7 +428,7 @@ class FixReading(RuleReading):
             applied_count=counted.applied,
             p_success=odds.p_success,
             strength=odds.strength,
-            last_seen=fix.metadata.context.timestamp,
+            last_seen=last.metadata.context.timestamp,
             best_fix=best[0] if best else None,
         )
 
