@@ -255,13 +255,13 @@ def teaching(row: Row, lesson: Increment) -> Row:
     return row._replace(taught=row.taught._replace(increments=(lesson,)))
 
 
-def attempts(
-    store: Store, project: str = "p", most: int | None = None
-) -> dict[tuple[str, str], Attempts]:
+def attempts(store: Store, project: str = "p", most: int = 10) -> dict[tuple[str, str], Attempts]:
     """What was counted at a task, by item and author."""
-    place = "episode", "t"
-    sums = store.sums(project, [place], to_us(at(0)) // DAY_US, most).get(place, {})
-    return {(item, by): one for item, by_author in sums.items() for by, one in by_author.items()}
+    today, place = to_us(at(0)) // DAY_US, ("episode", "t")
+    counted = store.attempts(project, *place, today, most)
+    if most == 10:
+        assert store.sums(project, [place], today).get(place, {}) == counted
+    return {(item, by): one for item, by_author in counted.items() for by, one in by_author.items()}
 
 
 class TestKnowledge:

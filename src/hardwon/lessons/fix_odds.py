@@ -70,6 +70,9 @@ Items = Mapping[str, Attempts]  # what was counted under one key, by item
 
 def add_up(counts: Iterable[Attempts]) -> Attempts:
     """All of them together; zeros where there are none."""
+    counts = list(counts)
+    if len(counts) == 1:  # as most are
+        return counts[0]
     return Attempts(*(sum(figures) for figures in zip(*counts, strict=True)))
 
 

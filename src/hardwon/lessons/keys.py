@@ -10,7 +10,12 @@ from functools import lru_cache, partial
 from typing import Any, Final, Literal
 
 from hardwon import limits
-from hardwon.lessons.issues import recorded_signature, signature_keys, strategy_key
+from hardwon.lessons.issues import (
+    generate_issue_signature,
+    recorded_signature,
+    signature_keys,
+    strategy_key,
+)
 from hardwon.lessons.lesson import make_lesson_id
 from hardwon.records.kinds import Cleaned, Decision, Experience, Fix, MistakeCard, name_sources
 from hardwon.text.failures import failure_hash
@@ -90,6 +95,11 @@ def verdict_key(lesson_id: str) -> str:
     return f"verdict:{lesson_id}"
 
 
+def tried_key(signature: str, strategy: str) -> str:
+    """The key of fixes that tried a strategy for the very issue that has this signature."""
+    return f"tried:{signature}:{strategy}"
+
+
 def exact_key(what: Literal["strategy", "tidied", "cleaned", "adopted"], which: str) -> str:
     """The key of fixes that tried the same `strategy`; of what one cleanup, or one compression,
     `tidied` away; of fixes that were `cleaned` out of the history, by the signature they had there;
@@ -136,6 +146,7 @@ def find_fix_keys(fix: Fix) -> Iterator[str]:
         yield f"signature:{had}"
     if strategy := strategy_key(fix):
         yield exact_key("strategy", strategy)
+        yield tried_key(generate_issue_signature(fix.issue), strategy)
     if fix.issue.error_output and fix.issue.error_output.strip():
         yield f"failure:{failure_hash(fix.issue.error_output)}"
     yield from map(attempt_key, fix.fix_commands[: limits.LESSONS_PER_RECORD_MAX])
@@ -147,6 +158,9 @@ def find_cleaned_keys(cleaned: Cleaned) -> Iterator[str]:
     yield exact_key("cleaned", cleaned.signature)
     if cleaned.strategy:
         yield exact_key("strategy", cleaned.strategy)
+    for scope, signature, strategy, _ in cleaned.lessons:
+        if scope == "strategy.signature":
+            yield tried_key(signature, strategy)
 
 
 def find_experience_keys(record: Experience) -> Iterator[str]:

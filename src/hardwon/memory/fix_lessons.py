@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
 from operator import attrgetter
-from typing import Final
+from typing import Final, NamedTuple
 
 from hardwon import limits
 from hardwon.lessons.fix_odds import (
@@ -43,16 +43,23 @@ from hardwon.lessons.issues import (
     issue_subject,
     signature_keys,
 )
-from hardwon.lessons.keys import BETWEEN_NAMES, exact_key
+from hardwon.lessons.keys import BETWEEN_NAMES, exact_key, tried_key
 from hardwon.lessons.lesson import EVIDENCE_SHOWN_MAX, Lesson
 from hardwon.lessons.sources import share_out
 from hardwon.memory.project import Project
 from hardwon.memory.results import SimilarIssues
 from hardwon.memory.rules import RuleReading
-from hardwon.memory.tallies import COMPARED_MAX, CONSIDERED_MAX, LOOKED_INTO_MAX, keep_kind
-from hardwon.records.fields import Tabular
+from hardwon.memory.tallies import (
+    COMPARED_MAX,
+    CONSIDERED_MAX,
+    keep_kind,
+    read_once,
+)
+from hardwon.records.fields import Tabular, from_us
 from hardwon.records.kinds import ROUTES, Cleaned, Fix, Issue
 from hardwon.search.terms import Filters
+from hardwon.store.query import readable
+from hardwon.store.types import Found
 
 # Issue types whose hours and weekdays are tested. Each more makes every finding less certain.
 ISSUE_TYPES_TESTED_MAX: Final = 50
@@ -93,12 +100,17 @@ class Strategy(Rated):
         return Lesson("", "cure", issue, self.action, *counts, self.last_used, self.evidence)
 
 
-def word_strategy(ranked: RankedStrategy, records: Sequence[Fix | Cleaned]) -> Strategy:
-    """The strategy in the words of the first of the fixes that used it, cut where what they were compared
-    by ends.
-    """
-    support, counts, record = ranked.support, ranked.share, records[0]
-    newest = sorted(records, key=lambda one: (one.at_us, one.id), reverse=True)
+class Used(NamedTuple):
+    """The last fixes that used a strategy, of which one is read."""
+
+    record: Fix | Cleaned
+    hits: Sequence[Found]
+
+
+def word_strategy(ranked: RankedStrategy, used: Used) -> Strategy:
+    """The strategy in the words of a fix that used it, cut where what they were compared by ends."""
+    support, counts, record = ranked.support, ranked.share, used.record
+    newest = sorted(used.hits, key=lambda hit: (hit.at_us, hit.id), reverse=True)
     return Strategy(
         id=support.item,
         fix_commands=tuple(record.fix_commands),
@@ -108,7 +120,7 @@ def word_strategy(ranked: RankedStrategy, records: Sequence[Fix | Cleaned]) -> S
         verified=counts.verified,
         p_success=ranked.p_success,
         strength=counts.weight + WEIGHTS["strategy"],
-        last_used=newest[0].metadata.context.timestamp,
+        last_used=from_us(newest[0].at_us),
         evidence=tuple(one.id for one in newest[:EVIDENCE_SHOWN_MAX]),
         sources=tuple(sorted(support.by_author)),
         vouched=support.whole.checked,
@@ -276,26 +288,31 @@ class FixReading(RuleReading):
     ) -> list[Strategy]:
         """As many as are wanted of those that can be put into words."""
         read = ((one, self.read_fixes(one, scope, key, issue_type)) for one in ranked)
-        worded = (word_strategy(one, fixes) for one, fixes in read if fixes)
-        return list(islice(worded, limit))
+        return list(islice((word_strategy(one, used) for one, used in read if used), limit))
 
     def read_fixes(
         self, ranked: RankedStrategy, scope: str, key: str, issue_type: str | None = None
-    ) -> Sequence[Fix | Cleaned]:
-        """The fixes that did it, those first that somebody vouches for, then the newest of each author;
-        last what tells of those that left the history.
+    ) -> Used | None:
+        """The last fixes that did it, those first that did not leave the history; None where none can be
+        read.
         """
-        keys, most = [exact_key("strategy", ranked.support.item)], LOOKED_INTO_MAX
+        strategy, most = ranked.support.item, EVIDENCE_SHOWN_MAX
+        keys = [
+            tried_key(key, strategy) if scope == "signature" else exact_key("strategy", strategy)
+        ]
         named = issue_type if scope == "model" else key if scope == "type" else None
         asked = Filters(kind="fix", issue_type=named, model=key if scope == "model" else None)
-        hits = self._store.by_key(self.project, keys, asked, most, in_turns=True)
-        left = self._store.by_key(self.project, keys, asked.copy_with(kind="cleaned"), most)
-        fixes, remains = keep_kind(Fix, hits), keep_kind(Cleaned, left)
-        if scope == "signature":
-            fixes = [fix for fix in fixes if generate_issue_signature(fix.issue) == key]
-            place = "fix.signature", key
-            remains = [one for one in remains if any(what[:2] == place for what in one.lessons)]
-        return [*fixes, *remains]
+        hits = self._store.by_key(self.project, keys, asked, most)
+        if self._has_remains():
+            left = asked.copy_with(kind="cleaned")
+            hits += self._store.by_key(self.project, keys, left, most)
+        record = next(readable(hits), None)
+        return Used(record, hits) if isinstance(record, Fix | Cleaned) else None
+
+    @read_once
+    def _has_remains(self) -> bool:
+        """Whether any fix left the history."""
+        return bool(self._store.page(self.project, Filters(kind="cleaned"), None, 1))
 
     def _find_strategies(
         self, scope: str, key: str, issue_type: str | None = None
@@ -315,10 +332,9 @@ class FixReading(RuleReading):
 
     def _read_tried(self, scope: str, key: str, name: Callable[[str], str]) -> dict[str, Tried]:
         """What was counted under a key, by the names of the items; without those that have none."""
-        place = scope, key
-        sums = self._store.sums(self.project, [place], self.today, CONSIDERED_MAX)
+        counted = self._store.attempts(self.project, scope, key, self.today, CONSIDERED_MAX)
         groups: dict[str, dict[str, list[Attempts]]] = defaultdict(lambda: defaultdict(list))
-        for item, by_author in sums.get(place, {}).items():
+        for item, by_author in counted.items():
             for author, attempts in by_author.items() if name(item) else ():
                 groups[name(item)][author].append(attempts)
         return {
@@ -326,7 +342,7 @@ class FixReading(RuleReading):
             for item, by_author in groups.items()
         }
 
-    def read_fixes_for(self, ranked: RankedStrategy, issue: Issue) -> Sequence[Fix | Cleaned]:
+    def read_fixes_for(self, ranked: RankedStrategy, issue: Issue) -> Used | None:
         """Those of the issue or its like that did it."""
         keys = {
             "signature": generate_issue_signature(issue),

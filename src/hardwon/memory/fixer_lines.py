@@ -57,10 +57,10 @@ def say_fixes(
     for sort in SORTS:
         due = failed if sort == NOT_AGAIN else [one for one in worked if one.scope == sort]
         drafts = (
-            _say_strategy(ranked, word_strategy(ranked, fixes), issue, sort, alone=alone)
+            _say_strategy(ranked, word_strategy(ranked, used), issue, sort, alone=alone)
             for ranked in few_of_each(due, attrgetter("source"), most)
-            if (fixes := known.read_fixes_for(ranked, issue))
-            and (ranked.scope == "signature" or concerns(fixes[0], issue))
+            if (used := known.read_fixes_for(ranked, issue))
+            and (ranked.scope == "signature" or concerns(used.record, issue))
         )
         yield from islice(drafts, _CONSIDERED * most)
     brought_in = known.adopted(FIX_HISTORY, LOOKED_INTO_MAX)

@@ -11,9 +11,9 @@ from typing import Final
 from hardwon import limits
 from hardwon.lessons.actions import EVERYTHING, Level
 from hardwon.lessons.counts import LEVELS
-from hardwon.lessons.fix_odds import Attempts
+from hardwon.lessons.fix_odds import Attempts, add_up
 from hardwon.lessons.odds import Counts as ActionCounts
-from hardwon.lessons.sources import HALF_LIVES_MAX, Votes, fair_parts
+from hardwon.lessons.sources import HALF_LIVES_MAX, Votes, age_weight, fair_parts
 from hardwon.records.kinds import OWN_HISTORY
 from hardwon.store.query import IN_EFFECT, ORDINARY, TRUSTED_AUTHORS, Query
 from hardwon.store.types import Active, Bound, Daily, DayTotal, Stored, Total, rounded_up
@@ -71,31 +71,20 @@ class TallyReader(Query):
         return len(self._select(sql, (project, scope, "", OWN_HISTORY))) < 2
 
     def sums(
-        self,
-        project: str,
-        places: Sequence[tuple[str, str]],
-        today: int,
-        items_max: int | None = None,
+        self, project: str, places: Sequence[tuple[str, str]], today: int
     ) -> dict[tuple[str, str], dict[str, dict[str, Attempts]]]:
         """What was counted of attempts under some scopes and keys, added up over the days, by item
         and author, as it is and as it weighs today; without the places where nothing was counted.
-        `items_max`: of so many items, those that were counted most, the newest of equal ones.
         """
         weight, tried = self._weight("?2", "?3"), "(level0 + level1 + level2)"
         sure = f"{self.dialect.greatest}(0, vouched - level0 - level1)"
         weighed = (f"sum({one} * {weight})" for one in (tried, "level2", "vouched", sure))
         bound = Bound([project, today, limits.HALF_LIFE_DAYS * 1.0])
         asked = ", ".join(f"({bound.add(scope)}, {bound.add(key)})" for scope, key in places)
-        here = f"project_id = ?1 AND (scope, key) IN (VALUES {asked}) AND {TRUSTED_AUTHORS}"
-        chosen = ""
-        if items_max is not None:
-            chosen = (
-                f" AND item IN (SELECT item FROM tally WHERE {here} GROUP BY item ORDER BY "
-                f"sum({_TIMES}) DESC, max(day) DESC, item LIMIT {bound.add(items_max)})"
-            )
         sql = (
             f"SELECT scope, key, item, author, sum{tried}, sum(level1 + level2), sum(level2), "
-            f"{', '.join(weighed)}, sum(vouched) FROM tally WHERE {here}{chosen} "
+            f"{', '.join(weighed)}, sum(vouched) FROM tally WHERE project_id = ?1 AND "
+            f"(scope, key) IN (VALUES {asked}) AND {TRUSTED_AUTHORS} "
             "GROUP BY scope, key, item, author ORDER BY scope, key, item, author"
         )
         sums: dict[tuple[str, str], dict[str, dict[str, Attempts]]] = {}
@@ -105,6 +94,34 @@ class TallyReader(Query):
             by_author = sums.setdefault((scope, key), {}).setdefault(item, {})
             by_author[author] = Attempts._make((*map(int, figures[:3]), *weights, int(checked)))
         return sums
+
+    def attempts(
+        self, project: str, scope: str, key: str, today: int, items_max: int
+    ) -> dict[str, dict[str, Attempts]]:
+        """The same under one key, of the items that were counted most, the newest of equal ones: for many
+        items of few days.
+        """
+        sql = (
+            "SELECT item, author, day, level0, level1, level2, vouched FROM tally WHERE "
+            f"{_TRUSTED_UNDER_KEY}"
+        )
+        order, asked = " ORDER BY item, author, day", (project, scope, key, items_max)
+        rows = self._select(f"{sql}{order} LIMIT ?4", asked)
+        if len(rows) == items_max:  # seldom are there so many that some have to be chosen
+            most = (
+                f"SELECT item FROM tally WHERE {_TRUSTED_UNDER_KEY} GROUP BY item "
+                f"ORDER BY sum({_TIMES}) DESC, max(day) DESC, item LIMIT ?4"
+            )
+            rows = self._select(f"{sql} AND item IN ({most}){order}", asked)
+        by_item: dict[str, dict[str, Attempts]] = {}
+        for item, author, day, failed, applied, verified, checked in rows:
+            weight, tried = age_weight(day, today), failed + applied + verified
+            weighed = (tried, verified, checked, max(0, checked - failed - applied))
+            weights = (weight * figure for figure in weighed)
+            counts = Attempts._make((tried, applied + verified, verified, *weights, checked))
+            mine = by_item.setdefault(item, {})
+            mine[author] = add_up((mine[author], counts)) if author in mine else counts
+        return by_item
 
     def outcomes(
         self, project: str, keys: Sequence[Level], today: int | None
