@@ -324,13 +324,13 @@ class FixReading(RuleReading):
             about, _, strategy = item.rpartition(BETWEEN_NAMES)
             return strategy if scope != "model" or issue_type in (None, about) else ""
 
-        tried = self._read_tried(f"strategy.{scope}", key, name)
+        tried = self._read_attempts(f"strategy.{scope}", key, name)
         keys = {exact_key("strategy", item): item for item in tried}
         for key_of, at_us in self._store.find_times(self.project, [*keys], last=True).items():
             tried[keys[key_of]].last_us = at_us
         return tried
 
-    def _read_tried(self, scope: str, key: str, name: Callable[[str], str]) -> dict[str, Tried]:
+    def _read_attempts(self, scope: str, key: str, name: Callable[[str], str]) -> dict[str, Tried]:
         """What was counted under a key, by the names of the items; without those that have none."""
         counted = self._store.attempts(self.project, scope, key, self.today, CONSIDERED_MAX)
         groups: dict[str, dict[str, list[Attempts]]] = defaultdict(lambda: defaultdict(list))
@@ -369,7 +369,7 @@ class FixReading(RuleReading):
 
     def find_issues(self, model: str) -> list[Tried]:
         """What is known of a model's fixes, by issue type, the most frequent first."""
-        by_type = self._read_tried(
+        by_type = self._read_attempts(
             "fix.model", model, lambda item: item.partition(BETWEEN_NAMES)[0]
         )
         return sorted(by_type.values(), key=lambda one: (-one.whole.attempts, one.item))
