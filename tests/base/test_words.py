@@ -22,7 +22,7 @@ CODE_LINES_MAX = {
 }  # fmt: skip
 """Without blank lines, comments and docstrings. A room that got smaller does not grow again."""
 
-TEST_LINES_MAX = 45_108
+TEST_LINES_MAX = 45_000
 
 VAGUE = {"each", "said", "told", "found", "given"}
 PARTICIPLE = re.compile(
