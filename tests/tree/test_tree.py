@@ -407,7 +407,7 @@ def test_killed_between_database_and_files(tmp_path: Path, monkeypatch: pytest.M
     engine = MemoryEngine(root)
     wanted = [f"number {one}" for one in range(5)]
     with monkeypatch.context() as patch:
-        patch.setattr(Mirror, "put", lambda *_: None)
+        patch.setattr(Mirror, "_work_off", lambda _: None)
         first, *_ = engine.remember_many([{"content": text, **FAILURE} for text in wanted])
     Path(first).parent.mkdir(parents=True)
     Path(first).write_bytes(b'{\n  "timestamp"')

@@ -103,7 +103,8 @@ class Mirror(ProjectListener):
         change.paths |= {
             planting.record_id: f"{self.root}/{planting.path}" for planting in plantings
         }
-        change.afterwards.append(partial(self.put, plantings))
+        if len(plantings) > 1:
+            change.afterwards.append(self._work_off)
 
     def on_erase(self, change: Change, record_ids: Sequence[str]) -> None:
         """Files of records that are about to be erased are not taken in again, should a checkout
@@ -141,7 +142,7 @@ class Mirror(ProjectListener):
     def plant(self, writer: Writer, kept: Iterable[tuple[Record, Row]]) -> list[FileContent]:
         """Gives new records their files, as part of the transaction that keeps them. One file is
         written at once: whoever sees its row knows that it was there. Many are written after the
-        transaction, by `put`, so that all of them are kept or none.
+        transaction, as what is due, so that all of them are kept or none.
         """
         plantings = []
         for record, row in kept:
@@ -174,35 +175,19 @@ class Mirror(ProjectListener):
                 continue
             except OSError as error:
                 with self.reading():  # LostFileError where the memory is gone as well
-                    self._tell_unwritten(file.folder, error)
+                    self._tell_undone(file.folder, error)
                 break
             writer.on_failure(partial(self.files.unlink, free.folder, free.name))
             return written
         return longer
 
-    def _tell_unwritten(self, folder: str, error: OSError) -> None:
-        text = "the memory is kept, but its file in %s/%s could not be written (%s); %s"
-        later = "it is written when the memory is next opened"
-        _log.warning(text, self.root, folder, error.strerror or error, later)
-
-    def put(self, plantings: Sequence[FileContent]) -> None:
-        """Writes the files of many records, after the transaction that keeps them; one alone was
-        written in it. What cannot be written now is told, and written when the memory is next
-        opened.
-        """
-        if len(plantings) > 1:
-            written: list[FileContent] = []
-            refused: dict[str, OSError] = {}
-            for planting in plantings:
-                try:
-                    written.append(self.files.write_new(planting))
-                except OSError as error:
-                    refused[planting.folder] = error
-            for folder, why in refused.items():
-                self._tell_unwritten(folder, why)
-            with self.store.write(self.project) as writer:
-                self.index(writer).note_planting(written)
-                self._note_boot(writer)
+    def _tell_undone(self, folder: str, error: Exception) -> None:
+        text = "the memory is kept, but its files in %s/%s could not be written or removed (%s); %s"
+        reason, later = (
+            getattr(error, "strerror", "") or error,
+            "that is done when it is next opened",
+        )
+        _log.warning(text, self.root, folder, reason, later)
 
     def _note_boot(self, writer: Writer) -> None:
         """Some file may not be on disk yet."""
@@ -263,18 +248,18 @@ class Mirror(ProjectListener):
         """Which files are removed now, and which are written, with what is there then."""
         gone: list[File] = []
         written: list[tuple[File, FileContent]] = []
-        refused: dict[str, str] = {}
+        refused: dict[str, Exception] = {}
         for folder, file, stored in due:
             try:
                 if file.state == GOING:
                     self._remove(folder, file, restarted)
                     gone.append(file)
                 elif stored:
-                    written.append((file, self._write_again(folder, file, read_original(stored))))
+                    written.append((file, self._write_again(folder, file, stored)))
             except (OSError, DamagedError) as error:
-                refused[folder] = str(error)
+                refused[folder] = error
         for folder, why in refused.items():
-            _log.warning("files in %s/%s could not be brought in step: %s", self.root, folder, why)
+            self._tell_undone(folder, why)
         return gone, written
 
     def _remove(self, folder: str, file: File, restarted: bool) -> None:
@@ -289,17 +274,18 @@ class Mirror(ProjectListener):
             path = f"{self.root}/{folder}/{file.name}"
             _log.warning("%s says something else by now and is left alone", path)
 
-    def _write_again(self, folder: str, file: File, record: Record) -> FileContent:
+    def _write_again(self, folder: str, file: File, stored: Stored) -> FileContent:
         """Writes a file that is due; what is there then. One that is there is left where it says
         the same, replaced where it is not whole, and otherwise somebody else's: the record gets
         another name.
         """
-        data = file_text(record.to_json(), f"{folder}/{file.name}")
+        data = file_text(sound_body(stored), f"{folder}/{file.name}")
         wanted = FileContent(folder, file.name, data)
         try:
             read, seen = self.files.read(folder, file.name)
             there = wanted._replace(data=read, seen=seen)
             with suppress(UnreadableError, InvalidInputError):
+                record = read_original(stored)
                 if read == wanted.data or same_memory(record, *self.edits.experience_in(there)):
                     return there
             if _is_part_of(read, wanted.data):
@@ -381,9 +367,9 @@ class Mirror(ProjectListener):
                     except DamagedError as error:
                         _log.warning("%s", error)
                 plantings = self.plant(writer, bare)
-            self.put(plantings)
             if not plantings:
                 return
+            self._work_off()
 
     def find(
         self, intent: Mapping[str, Any], glob: Glob | None = None

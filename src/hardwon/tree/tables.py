@@ -277,15 +277,6 @@ class TreeIndex:
             due.append((row[0], file, Stored(*row[8:]) if is_written else None))
         return due
 
-    def note_planting(self, files: Sequence[FileContent]) -> None:
-        """Of files that were just planted, and are written now."""
-        ids = {path: self.folder_id(path) for path in {file.folder for file in files}}
-        self._run_many(
-            f"UPDATE tree_file SET mtime_ns = ?, size = ?, state = {IN_STEP} "
-            f"WHERE folder = ? AND name = ? AND state = {DUE}",
-            [(*file.seen, ids[file.folder], file.name) for file in files],
-        )
-
     def note_removal(self, files: Sequence[File]) -> None:
         """Files that were going and are gone for sure."""
         keys = [(*file[:3], file.digest) for file in files]
