@@ -180,11 +180,7 @@ class TreeIndex:
 
     def has_file(self, record_id: str) -> bool:
         """Whether a file mirrors a record now."""
-        sql = (
-            "SELECT EXISTS (SELECT 1 FROM record r CROSS JOIN tree_file f ON f.seq = r.seq "
-            f"WHERE r.project_id = ? AND r.id = ? AND {_LIVE})"
-        )
-        return bool(self._run(sql, (self._project, record_id)).get)
+        return any(file.state in (DUE, IN_STEP) for _, file in self.find_files([record_id]))
 
     def find_files(self, record_ids: Iterable[str]) -> list[tuple[str, File]]:
         """Every file, past ones included, that mirrors or mirrored these records, with its folder's
@@ -233,26 +229,27 @@ class TreeIndex:
         before, and said the same, is that file again.
         """
         ids = {path: self.folder_id(path) for path in {file.folder for file in files}}
+        for file in files:
+            self._add(
+                ids[file.folder], file, "id = ?6 AND project_id = ?7", file.record_id, self._project
+            )
+
+    def _add(self, folder: int, file: FileContent, of_record: str, *values: object) -> None:
+        """The file of the record that the condition names."""
         sql = (
             "INSERT INTO tree_file (folder, name, seq, state, mtime_ns, size, digest, at_us) "
-            f"SELECT ?1, ?2, seq, iif(?4 = {NOTHING_THERE}, {DUE}, {IN_STEP}), ?4, ?5, ?6, at_us "
-            f"FROM record WHERE project_id = ?7 AND id = ?3 {_THAT_FILE_AGAIN}"
+            f"SELECT ?1, ?2, seq, iif(?3 = {NOTHING_THERE}, {DUE}, {IN_STEP}), ?3, ?4, ?5, at_us "
+            f"FROM record WHERE {of_record} {_THAT_FILE_AGAIN}"
         )
-        for file in files:
-            written = (file.seen.mtime_ns, len(file.data), file.digest, self._project)
-            self._run(sql, (ids[file.folder], file.name, file.record_id, *written))
+        about = (folder, file.name, file.seen.mtime_ns, len(file.data), file.digest)
+        self._run(sql, (*about, *values))
 
     def move(self, file: File, to: FileContent) -> None:
         """The record's file is this one, looks and says so; another one, and what it said before,
         are past.
         """
         self.make_past(file)
-        self._run(
-            "INSERT INTO tree_file (folder, name, seq, state, mtime_ns, size, digest, at_us) "
-            f"SELECT ?1, ?2, ?3, {IN_STEP}, ?4, ?5, ?6, at_us FROM record WHERE seq = ?3 "
-            f"{_THAT_FILE_AGAIN}",
-            (self.folder_id(to.folder), to.name, file.seq, *to.seen, to.digest),
-        )
+        self._add(self.folder_id(to.folder), to, "seq = ?6", file.seq)
 
     def make_past(self, file: File) -> None:
         self._run(f"UPDATE tree_file SET state = {PAST} WHERE {_SAME}", (*file[:3], file.digest))
