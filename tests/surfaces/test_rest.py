@@ -229,6 +229,8 @@ def test_health_readiness_and_figures(running: Served, client: httpx.Client) -> 
     assert 'hardwon_request_seconds_bucket{le="0.01",operation="stats"}' in text
     assert "hardwon_requests_in_flight 1.0" in text
     assert "no/such" not in text
+    some = running.client("admin", ["alpha"])
+    assert some.get("/metrics").status_code == 403, "it counts what others do"
 
 
 def get(server: Process, path: str) -> httpx.Response:

@@ -242,7 +242,7 @@ class Asking(Group):
             **vars(self._project.store.counts(self._project.name)),
             location=self._project.store.location,
             project=self._project.name,
-            size_bytes=self._project.store.size_bytes(),
+            size_bytes=self._project.store.size_bytes(self._project.name),
         )
 
 

@@ -820,8 +820,8 @@ class Store(TallyReader):
         """How many tallies are not what the records add up to."""
 
     @abstractmethod
-    def size_bytes(self) -> int:
-        """What it takes up on disk, its log included."""
+    def size_bytes(self, project: str | None = None) -> int:
+        """What it takes up on disk, its log included; of one project of several, what its records do."""
 
     @abstractmethod
     def finish_erasure(self) -> bool:

@@ -450,13 +450,15 @@ class PostgresStore(Store):
         with self._link.snapshot(self._reach(project).schema, scratch=True) as session:
             return base.count_differing(session, POSTGRES, project)
 
-    def size_bytes(self) -> int:
+    def size_bytes(self, project: str | None = None) -> int:
         sql = (
             "SELECT coalesce(sum(pg_total_relation_size(c.oid)), 0) FROM pg_class c JOIN pg_namespace n "
             "ON n.oid = c.relnamespace WHERE c.relkind = 'r' AND n.nspname = ANY (?1)"
         )
         # of the projects that this store was used for: there may be thousands of others
         schemas = [tables.SCHEMA, *(reach.schema for reach in self._reached.values())]
+        if project is not None:
+            schemas = [self._reach(project).schema]
         with self._link.reading() as session:
             return int(session.value(sql, (schemas,)))
 

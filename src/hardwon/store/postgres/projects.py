@@ -4,11 +4,10 @@ reaches it. Done by whoever administers it.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from hashlib import sha256
+from secrets import token_hex
 from typing import Final
 
 from hardwon import limits
@@ -28,7 +27,6 @@ _HAS_RIGHTS: Final = "coalesce((to_jsonb(a) ->> 'inherit_option')::boolean, m.ro
 
 # For the rest of a transaction: what is made belongs to the owner, whoever sets up.
 _AS_OWNER: Final = f"SET LOCAL ROLE {OWNER}"
-_SLUG_CHARS: Final = 24
 # PostgreSQL 15: the oldest that is tested.
 SERVER_MIN: Final = 150_000
 
@@ -207,12 +205,8 @@ def _make_project(session: PostgresSession, project: str, extension: str | None)
     known = session.value("SELECT schema FROM project WHERE name = ?1", (project,))
     schema = known
     if not schema:
-        # Roles belong to the whole server, projects to one database: the name, with which those of
-        # its roles begin, tells both apart.
-        slug = re.sub(r"[^a-z0-9]+", "_", project.lower()).strip("_")[:_SLUG_CHARS]
-        database = session.value("SELECT current_database()")
-        mark = sha256(f"{database}\0{project}".encode()).hexdigest()[:16]
-        schema = "_".join(filter(None, (SCHEMA, slug, mark)))
+        # Every login of the server reads the names of schemas and roles: they tell nothing.
+        schema = f"{SCHEMA}_{token_hex(8)}"
     for access in ACCESS:
         _make_role(session, role_name(schema, access))
     session.run(_AS_OWNER)

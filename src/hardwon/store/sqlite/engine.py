@@ -572,8 +572,11 @@ class SqliteStore(Store):
 
     # --- the file ---
 
-    def size_bytes(self) -> int:
+    def size_bytes(self, project: str | None = None) -> int:
+        own = "SELECT coalesce(sum(octet_length(body)), 0) FROM record WHERE project_id = ?"
         with self._open_session() as session:
+            if project is not None and set(self.projects()) - {project}:
+                return int(session.value(own, (project,)))
             pragma = session.connection.pragma
             pages: int = pragma("page_count") * pragma("page_size")
         return pages + database.measure_size(database.find_log(self._path))

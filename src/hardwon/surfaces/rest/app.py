@@ -350,7 +350,8 @@ class Endpoints:
     async def _health(self, _: Request) -> Response:
         return _json({"status": "alive"})
 
-    async def _metrics(self, _: Request) -> Response:
+    async def _metrics(self, request: Request) -> Response:
+        check_access(request.state.caller, "read", None, whole=True)
         return Response(self._service.metrics.write(), headers={"Content-Type": METRICS_TYPE})
 
 
