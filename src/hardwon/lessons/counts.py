@@ -47,7 +47,7 @@ from hardwon.lessons.issues import (
     issue_subject,
     strategy_key,
 )
-from hardwon.lessons.keys import BETWEEN_NAMES, rule_key
+from hardwon.lessons.keys import BETWEEN_NAMES, make_episode_rule_id, rule_key
 from hardwon.records.kinds import (
     VOUCHED_STATUSES,
     Episode,
@@ -166,6 +166,15 @@ def find_reported_rules(episode: Episode, kind: str) -> dict[str, str]:
         if item := rule_key(text, kind):
             reported.setdefault(item, cut_rule(text))
     return reported
+
+
+def list_rule_ids(episode: Episode) -> list[str]:
+    """The ids of all rules that an episode reports."""
+    return [
+        make_episode_rule_id(kind, item)
+        for kind in ("works", "avoid")
+        for item in find_reported_rules(episode, kind)
+    ]
 
 
 def cut_rule(text: str) -> str:

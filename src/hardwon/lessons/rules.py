@@ -185,6 +185,11 @@ class Report(NamedTuple):
     def is_vouched(self) -> bool:
         return self.status in VOUCHED_STATUSES
 
+    @property
+    def level(self) -> int:
+        """That of the score of an episode."""
+        return level_of_score(self.record.score) if isinstance(self.record, Episode) else 0
+
 
 class Support:
     """All that speaks for a rule or a card: the episodes that report it, and who claims it without
@@ -264,7 +269,7 @@ class Support:
             reported[one.record.said_by] += 1
             vouched[one.record.said_by] += one.is_vouched
         parts = fair_parts({name: Votes(reported[name], vouched[name]) for name in reported})
-        saying = [one for one in self.episodes if speaks(find_level(one))]
+        saying = [one for one in self.episodes if speaks(one.level)]
         fair = sum(parts[one.record.said_by] for one in saying)
         return len(saying), round(fair), sum(one.is_vouched for one in saying)
 
@@ -283,11 +288,6 @@ class Support:
                 whole += weight
         fair = (min(weight, limits.SOURCE_VOTES) for weight in unchecked.values())
         return whole + sum(claimed.values()) + sum(fair)
-
-
-def find_level(report: Report) -> int:
-    """The level of the score of the episode that reports."""
-    return level_of_score(report.record.score) if isinstance(report.record, Episode) else 0
 
 
 def _order(report: Report) -> tuple[int, str]:
@@ -398,9 +398,7 @@ def weigh_rules(
                 _make_rule(kind, task_id, support, helpful, harmful, state),
                 support,
                 _share(fair_for, fair_against) * support.weigh(today, fairly=fairly),
-                frozenset(
-                    one.record.said_by for one in support.episodes if speaks(find_level(one))
-                ),
+                frozenset(one.record.said_by for one in support.episodes if speaks(one.level)),
                 vouched,
             )
         )

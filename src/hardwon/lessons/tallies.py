@@ -13,7 +13,7 @@ from hardwon.lessons.counts import (
     count_episode,
     count_experience,
     count_fix,
-    find_reported_rules,
+    list_rule_ids,
 )
 from hardwon.lessons.keys import (
     attempt_key,
@@ -24,7 +24,6 @@ from hardwon.lessons.keys import (
     find_experience_keys,
     find_fix_keys,
     key_of_task,
-    make_episode_rule_id,
     session_key,
 )
 from hardwon.lessons.teaching import lesson_key, make_fact_id
@@ -103,9 +102,7 @@ def _list_episode_keys(episode: Episode) -> Iterator[str]:
     cards = episode.mistake_cards[: limits.LESSONS_PER_RECORD_MAX]
     for task in {episode.task_id, *(card.task_id or episode.task_id for card in cards)}:
         yield episode_key(task)
-    for kind in ("works", "avoid"):
-        for item in find_reported_rules(episode, kind):
-            yield lesson_key(make_episode_rule_id(kind, item))
+    yield from map(lesson_key, list_rule_ids(episode))
 
 
 _OWN_KEYS: Final[Mapping[str, Callable[..., Iterable[str]]]] = {

@@ -11,8 +11,8 @@ from typing import Final
 
 from hardwon import limits
 from hardwon.lessons.adopted import TRAINING_MEMORY, TrainingMemory, read_training_memory
-from hardwon.lessons.counts import find_reported_rules, is_echo
-from hardwon.lessons.keys import episode_key, exact_key, make_episode_rule_id
+from hardwon.lessons.counts import find_reported_rules, is_echo, list_rule_ids
+from hardwon.lessons.keys import episode_key, exact_key
 from hardwon.lessons.lesson import Lesson
 from hardwon.lessons.rules import (
     STATE_ORDER,
@@ -194,12 +194,12 @@ class RuleReading:
         for an episode that shows it.
         """
         vouched = keep_kind(Episode, self._store.vouched_episodes(self.project, CONSIDERED_MAX))
-        ids = dict.fromkeys(chain.from_iterable(map(_list_rule_ids, vouched)))
+        ids = dict.fromkeys(chain.from_iterable(map(list_rule_ids, vouched)))
         keys = [lesson_key(name) for name in islice(ids, CONSIDERED_MAX)]
         hits = self._store.by_key(self.project, keys, _EPISODE, CONSIDERED_MAX, in_turns=True)
         tasks: dict[str, set[str]] = defaultdict(set)
         for episode in keep_kind(Episode, hits):
-            for name in _list_rule_ids(episode):
+            for name in list_rule_ids(episode):
                 tasks[name].add(episode.task_id)
         several = [name for name in ids if len(tasks[name]) >= limits.PROOFS_MIN]
         several.sort(key=lambda name: (-len(tasks[name]), name))
@@ -275,12 +275,3 @@ class RuleReading:
         episodes = self.task_episodes(task_id)
         own = (episode for episode in reversed(episodes) if not is_derived(episode.id))
         return next(own, episodes[-1] if episodes else None)
-
-
-def _list_rule_ids(episode: Episode) -> list[str]:
-    """The ids of all rules that an episode reports."""
-    return [
-        make_episode_rule_id(kind, item)
-        for kind in _RULE_KINDS
-        for item in find_reported_rules(episode, kind)
-    ]

@@ -697,10 +697,8 @@ class Decision(Record):
     so one that came in from a file is not; a `rule` that is still a hypothesis is a candidate.
 
     rule           `text` was written down as a rule, from the records in `evidence`
-    merge          the lesson `target` is the same as `replacement`
-    promote        the lesson `target`, learned in these `tasks`, holds for the whole project
-    retire         the lesson `target` was not seen for long
-    contradiction  the two records in `evidence` report the same situation with opposite outcomes
+    merge, promote, retire, contradiction
+                   what versions before 1.0 decided about lessons; nothing follows from it any more
     rollback       nothing that the source `target` (an author) recorded counts
     cleanup        fixes that were old and of little value left the history; what they taught stays
     compress       details of old fixes were packed away; they are found by their summaries
