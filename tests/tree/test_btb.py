@@ -362,6 +362,30 @@ def test_what_the_system_tells_of(engine: MemoryEngine, monkeypatch: pytest.Monk
     assert engine.memory.doctor().ok
 
 
+def test_opening_looks_at_no_file_and_every_question_at_all(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def reopen() -> MemoryEngine:
+        path.write_text(path.read_text().replace("works", "works well"))
+        with monkeypatch.context() as nobody_looks:
+            nobody_looks.setattr(Edits, "sweep", None)
+            opened = MemoryEngine(tmp_path / "brain")
+            opened.remember(**FAILURE)
+            return opened
+
+    with MemoryEngine(tmp_path / "brain") as engine:
+        path = Path(engine.remember("It works", "success", "conversation"))
+    with reopen() as engine:
+        assert engine.recall(outcome="success")[0]["content"] == "It works well"
+    with reopen() as engine:
+        assert engine.reflect()["total_memories"] == 3
+        assert engine.memory.doctor().ok
+    with reopen() as engine:
+        contents = [record.as_row()["text"] for record in engine.memory.care.page().records]
+        assert "It works well well well" in contents
+        assert engine.forget(outcome="success") == 1
+
+
 def test_transmit_makes_the_folder_where_it_is_meant(tmp_path: Path) -> None:
     router = Coherence(root=tmp_path / "brain")
     path = Path(router.transmit(FAILURE))

@@ -27,7 +27,7 @@ from hardwon.records.fields import ABSENT, TIME_US_MAX, check_items, check_that,
 from hardwon.records.kinds import Experience
 from hardwon.text.globs import Glob
 from hardwon.tree.files import make_payload
-from hardwon.tree.mirror import Mirror
+from hardwon.tree.mirror import LOOKS_LATER, Mirror
 from hardwon.tree.routing import describe_reflection
 from hardwon.tree.tables import File
 from hardwon.tree.topology import RECENT_SHOWN, FolderCount, reflect_on
@@ -61,10 +61,15 @@ class MemoryEngine(AbstractContextManager["MemoryEngine"]):
         self.root = str(root)
         self._shown_root = self.root.rstrip("/") or "/"
         folder = Path(root)
-        self.memory = Memory(folder if memory_exists(folder) else file_in_tree(folder), clock=clock)
-        self._now = self.memory._project.now
-        with on_failure(self.memory.close):
-            self._tree: Mirror = self.memory.tree.make(schema)
+        looks_later = LOOKS_LATER.set(True)
+        try:
+            place = folder if memory_exists(folder) else file_in_tree(folder)
+            self._memory = Memory(place, clock=clock)
+        finally:
+            LOOKS_LATER.reset(looks_later)
+        self._now = self._memory._project.now
+        with on_failure(self._memory.close):
+            self._tree: Mirror = self._memory.tree.make(schema)
 
     def __exit__(self, *_: object) -> None:
         self.close()
@@ -76,7 +81,7 @@ class MemoryEngine(AbstractContextManager["MemoryEngine"]):
         """Closes the memory. Scripts that never do lose nothing: whatever was not synced is checked
         when it is next opened.
         """
-        self.memory.close()
+        self._memory.close()
 
     def remember(
         self,
@@ -94,7 +99,7 @@ class MemoryEngine(AbstractContextManager["MemoryEngine"]):
         keys = {"content": content, "outcome": outcome, "tool": tool, "summary": summary}
         record = self._experience({**keys, **metadata})
         self._warn(record)
-        kept = self.memory.record(record)
+        kept = self._memory.record(record)
         return self._show_path(kept.path or f"{self._tree.root}/{self._tree.find_path(kept.id)}")
 
     def remember_many(self, memories: Iterable[Mapping[str, Any]]) -> list[str]:
@@ -108,7 +113,7 @@ class MemoryEngine(AbstractContextManager["MemoryEngine"]):
             records.append(self._experience(keys))
         for record in records:
             self._warn(record)
-        return [self._show_path(kept.path or "") for kept in self.memory.care.keep_many(records)]
+        return [self._show_path(kept.path or "") for kept in self._memory.care.keep_many(records)]
 
     def recall(self, /, pattern: str | None = None, **intent: Any) -> list[dict[str, Any]]:
         """Memories whose path matches the glob, and that have every key of the intent, newest
@@ -127,7 +132,7 @@ class MemoryEngine(AbstractContextManager["MemoryEngine"]):
             reflection = reflect_on(rows)
             recent = self._payloads(files[:RECENT_SHOWN], folders)
         else:
-            reflection = self.memory.reflect()
+            reflection = self._memory.reflect()
             newest = [record for record in reflection.recent if isinstance(record, Experience)]
             paths = [f"{self._shown_root}/{self._tree.find_path(record.id)}" for record in newest]
             recent = list(map(make_payload, [record.to_json() for record in newest], paths))
@@ -156,12 +161,18 @@ class MemoryEngine(AbstractContextManager["MemoryEngine"]):
             # what the same files said before they were edited
             earlier = index.earlier_versions(ids)
         if ids:
-            self.memory.forget([*ids, *earlier])
+            self._memory.forget([*ids, *earlier])
         return len(ids)
+
+    @property
+    def memory(self) -> Memory:
+        """The memory of the same folder, which knows by now what people did to its files."""
+        self._tree.edits.catch_up()
+        return self._memory
 
     def sync(self) -> Synced:
         """Looks at every file and takes in what was done to it."""
-        return self.memory.tree.sync()
+        return self._memory.tree.sync()
 
     @property
     def schema(self) -> Mapping[str, Any]:

@@ -16,6 +16,7 @@ import logging
 import secrets
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
@@ -68,6 +69,9 @@ TREE_BATCH_FILES: Final = 2_000
 MARK_BYTES: Final = 8
 
 _UNKNOWN_BOOT: Final = "unknown"  # the system does not tell when the machine was started
+
+# Whoever opens a tree here asks `Edits.catch_up` before each question: opening looks at no file.
+LOOKS_LATER: Final = ContextVar("looks later", default=False)
 
 _log = logging.getLogger("hardwon")
 
@@ -301,8 +305,8 @@ class Mirror(ProjectListener):
                 return self.files.write_new(wanted._replace(name=next(names)))
 
     def open(self) -> None:
-        """Finishes what was due, and gives every experience its file. What people did while nobody
-        looked is taken in before the first question.
+        """Finishes what was due, gives every experience its file, and takes in what changed while
+        nobody looked.
         """
         # what was not synced when the machine stopped may not be whole
         restarted = self._tree.boot not in ("", self._boot) or self._tree.boot == _UNKNOWN_BOOT
@@ -312,10 +316,10 @@ class Mirror(ProjectListener):
         self._work_off(restarted=restarted)
         if restarted:
             self.settle()
-        if not marked:
+        if not (marked and LOOKS_LATER.get()):
             # A restored or copied database: that its files are not here does not mean that anybody
             # removed them.
-            self.edits.sweep(restoring=True)
+            self.edits.sweep(restoring=not marked)
         self._plant_the_rest()
         if not marked:
             self.files.mark(self._tree.id)
