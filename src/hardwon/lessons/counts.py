@@ -35,7 +35,7 @@ Beside what it counts for, a record has keys by which it is found exactly (`less
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from datetime import UTC
 from functools import lru_cache
 from typing import Final, NamedTuple
@@ -78,23 +78,16 @@ class Increment(NamedTuple):
     level: int
 
 
-ACTION_SCOPES: Final = tuple(
-    f"act.{what}"
-    for what in (
-        *("all", "each", "situation", "next", "kind", "form"),
-        *("task", "action", "exact", "same", "word"),
-    )
-)
-FIX_SCOPES: Final = ("fix.type", "fix.model", "fix.subject", "fix.signature")
-STRATEGY_SCOPES: Final = ("strategy.type", "strategy.model", "strategy.signature")
-
-# Which kind of record teaches in a scope; each scope is taught by one kind.
-KIND_OF_SCOPE: Final[Mapping[str, str]] = {
-    "tool": "experience",
-    **dict.fromkeys(ACTION_SCOPES, "trajectory"),
+_SCOPES: Final = {
+    "experience": "tool",
+    "trajectory": "act.all act.each act.situation act.next act.kind act.form act.task act.action "
+    "act.exact act.same act.word",
     "episode": "episode",
-    **dict.fromkeys(("fix", *FIX_SCOPES, "fix.words", "fix.hour", *STRATEGY_SCOPES), "fix"),
+    "fix": "fix fix.type fix.model fix.subject fix.signature fix.words fix.hour strategy.type "
+    "strategy.model strategy.signature",
 }
+# Which kind of record teaches in a scope; each scope is taught by one kind.
+KIND_OF_SCOPE: Final = {scope: kind for kind, all_of in _SCOPES.items() for scope in all_of.split()}
 
 
 def level_of_fix(fix: Fix) -> int:
