@@ -25,7 +25,6 @@ the root, and no two values share a folder, not even where the file system folds
 from __future__ import annotations
 
 import math
-import operator
 import os
 import re
 import unicodedata
@@ -38,6 +37,7 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from functools import partial
 from hashlib import blake2b
+from operator import ge, gt, le, lt
 from typing import Any, Final, NamedTuple
 
 from hardwon import limits
@@ -162,7 +162,9 @@ _PREDICATE: Final = re.compile(r"([<>]=?)\s*(-?[0-9]{1,17}(?:\.[0-9]{1,9})?)")
 _RANGE: Final = re.compile(r"(-?[0-9]{1,17}(?:\.[0-9]{1,9})?)-(-?[0-9]{1,17}(?:\.[0-9]{1,9})?)")
 _PREDICATE_NAME: Final = re.compile(r"([gl])(te?|e)_(-?[0-9]{1,17}(?:\.[0-9]{1,9})?)")
 # as folders name them
-_COMPARISONS: Final = {">": "gt", ">=": "gte", "<": "lt", "<=": "lte"}
+_COMPARISONS: Final[Mapping[str, tuple[str, Callable[[Any, Any], bool]]]] = {
+    ">": ("gt", gt), ">=": ("gte", ge), "<": ("lt", lt), "<=": ("lte", le),
+}  # fmt: skip
 
 
 def _plainly(number: Decimal) -> str:
@@ -173,14 +175,12 @@ def _number_test(text: str, where: str) -> tuple[_Test, str] | None:
     """The predicate or range that a branch spells, with its folder's name; None where it is a text
     to be equal to.
     """
-    if text.startswith((">", "<")):
-        if not (spelling := _PREDICATE.fullmatch(text)):
-            allowed = "a comparison with a number, such as >100, >=1.5, <-3 or <=50"
-            raise InvalidInputError.one(where, text, allowed)
-        bound, comparison = Decimal(spelling[2]), _COMPARISONS[spelling[1]]
-        compare = getattr(operator, comparison.replace("te", "e"))
+    if spelling := _PREDICATE.fullmatch(text):
+        bound, (comparison, compare) = Decimal(spelling[2]), _COMPARISONS[spelling[1]]
         name = f"{comparison}_{_plainly(bound)}"
         return lambda _, number: number is not None and compare(number, bound), name
+    allowed = "a comparison with a number, such as >100, >=1.5, <-3 or <=50"
+    check_that(not text.startswith((">", "<")), where, text, allowed)
     if ends := _RANGE.fullmatch(text):
         low, high = Decimal(ends[1]), Decimal(ends[2])
         allowed = f"a range from the smaller number to the larger; the text itself is written r/{re.escape(text)}/"
@@ -432,9 +432,9 @@ class Coherence:
         clock: Callable[[], datetime] = now,
     ) -> None:
         text = os.fspath(root) if isinstance(root, str | os.PathLike) else None
-        if not isinstance(text, str) or not text or "\0" in text:
-            raise InvalidInputError.one("root", root, "the path of a folder, as text")
-        self.root: str = text  # paths and globs begin with it
+        is_path = isinstance(text, str) and text and "\0" not in text
+        check_that(is_path, "root", root, "the path of a folder, as text")
+        self.root = str(text)  # paths and globs begin with it
         self._is_standard = schema is None
         schema = _standard() if schema is None else schema
         check_that(isinstance(schema, Mapping), "schema", schema, "a mapping with one key")
@@ -477,8 +477,8 @@ class Coherence:
         return f"{folder}/{name}.json"
 
     def _place(self, packet: Mapping[str, Any]) -> tuple[Route, _Leaf | None]:
-        is_packet = isinstance(packet, Mapping)
-        check_that(is_packet, "packet", packet, "a mapping from keys to values")
+        allowed = "a mapping from keys to values"
+        check_that(isinstance(packet, Mapping), "packet", packet, allowed)
         tree, segments = self._tree, list[str]()
         try:
             while isinstance(tree, _Node):
@@ -493,9 +493,8 @@ class Coherence:
                     raise _Unroutable(NO_MATCH, Problem(tree.key, value, tree.allowed))
                 segments.append(taken[0])
                 tree = taken[1]
-            segments += [
-                _fill(parts, lambda key: _read_value(packet, key)) for parts in tree.segments
-            ]
+            read = partial(_read_value, packet)
+            segments += [_fill(parts, read) for parts in tree.segments]
         except _Unroutable as unroutable:
             return Route(*unroutable.args), None
         return Route("/".join(segments)), tree
