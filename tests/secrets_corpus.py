@@ -125,6 +125,25 @@ twilio-key | Client('@@', secret) | S~K~{32h}
 mailgun-key | curl -s --user 'api:@@' https://api.mailgun.net/v3 | ke~y-~{32h}
 telegram-token | https://api.telegram.org/bot@@/getMe | 712345678~9:A~A~{33u}
 telegram-token | bot = Bot('@@') | 12345678~90:A~A~{33u}
+google-key | curl https://example.com/v1?key=@@ | A~Q.~Ab8RN6~{44u}
+github-token | using @@ of the app | gh~s_~APP_~{60u}
+azure-key | git clone with @@ | {76a}~AZ~DO~{4a}
+age-key | @@ | AGE-SEC~RET-KEY-PQ-1~{58U}
+kaggle-secret | {"username":"ann","key":"@@"} | {32h}
+kaggle-key | export KAGGLE=@@ | KG~AT_~{32h}
+cursor-key | CURSOR @@ | cr~sr_~{64h}
+mailgun-secret | mailgun uses @@ | {32h}~-~{8h}~-~{8h}
+ngrok-secret | ngrok config add-authtoken @@ | 2~{26a}~_~{21a}
+private-key | {"kty":"EC","crv":"P-256","x":"abc","d":"@@"} | {43u}
+seed-phrase | wallet seed: @@ | abandon ability able about above absent absorb abstract absurd abuse access accident
+rails-secret | echo @@ > config/master.key | {32h}
+elastic-secret | x: ApiKey @@ | {60a}~==
+saml-response | SAMLResponse=@@ | PHNhbWxwOlJl~{200a}
+secret | key: @@ | {64h}
+password | openssl enc -aes-256-cbc -in a -out b -k @@ | Sommer2024!wald
+password | ansible-playbook x.yml --vault-pass @@ | hunter2Wald
+password | xfreerdp /u:ann /pass:@@ /v:host | Geheim!77x
+password | xfreerdp /u:ann /p:@@ /v:host | Geheim!77y
 discord-token | bot.run('@@') | MT~{24a}~.~{6a}~.~{38u}
 discord-webhook | https://discord.com/api/webhooks/@@ | 123456789012345678/~{68u}
 notion-token | Client(auth='@@') | nt~n_~{46a}
