@@ -97,9 +97,7 @@ class MemoryEngine(AbstractContextManager["MemoryEngine"]):
         too, and comes back as it was given.
         """
         keys = {"content": content, "outcome": outcome, "tool": tool, "summary": summary}
-        record = self._experience({**keys, **metadata})
-        self._warn(record)
-        kept = self._memory.record(record)
+        kept = self._memory.record(self._experience({**keys, **metadata}))
         return self._show_path(kept.path or f"{self._tree.root}/{self._tree.find_path(kept.id)}")
 
     def remember_many(self, memories: Iterable[Mapping[str, Any]]) -> list[str]:
@@ -111,8 +109,6 @@ class MemoryEngine(AbstractContextManager["MemoryEngine"]):
             allowed = "an object with content, outcome and its other keys"
             check_that(isinstance(keys, Mapping), f"memories.{number}", keys, allowed)
             records.append(self._experience(keys))
-        for record in records:
-            self._warn(record)
         return [self._show_path(kept.path or "") for kept in self._memory.care.keep_many(records)]
 
     def recall(self, /, pattern: str | None = None, **intent: Any) -> list[dict[str, Any]]:
@@ -201,12 +197,10 @@ class MemoryEngine(AbstractContextManager["MemoryEngine"]):
         for name, value in own.items():  # a time of the caller's own, as JSON has it
             if isinstance(value, date):
                 own[name] = value.isoformat()
-        return self._tree.experience(own, make_metadata(envelope, at, None), new_id(at))
-
-    @staticmethod
-    def _warn(record: Experience) -> None:
+        record = self._tree.experience(own, make_metadata(envelope, at, None), new_id(at))
         if record.unrouted:
             warnings.warn(f"kept under _intake: {record.unrouted}", IntakeWarning, stacklevel=3)
+        return record
 
     def _glob(self, pattern: object) -> Glob | None:
         """A glob from the root. Callers write it as they would for `glob.glob`: with the root
