@@ -32,6 +32,7 @@ _MARKS: Final[Mapping[str, tuple[str, ...]]] = {
 }
 
 
+@lru_cache(maxsize=4_096)  # the episodes of a task report the same again and again
 def rule_key(text: str, kind: str = "") -> str:
     """The same for texts that say the same. Of something that works, or that is to be avoided, the
     marks under which a memory hands just that out make no difference: a lesson that comes back as

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, datetime
 from functools import cached_property
+from statistics import fmean
 from typing import Any, Final, Literal, NamedTuple
 
 from hardwon import limits
@@ -34,6 +35,7 @@ from hardwon.records.kinds import (
     Adopted,
     Decision,
     Episode,
+    Record,
     RuleState,
     Status,
 )
@@ -168,27 +170,27 @@ def _find_quarter(levels: Sequence[int]) -> int:
 
 
 class Report(NamedTuple):
-    """What one record says, a text or a mistake card: an episode, or a training memory that was adopted
-    and claims it without episodes. `place` is where a claim stood in its list, or how often a card was
-    seen there.
+    """What one record says, a text or a mistake card, and whose word it is: an episode with its `score`,
+    or a training memory that was adopted and claims it without episodes. `place` is where a claim stood
+    in its list, or how often a card was seen there.
     """
 
-    record: Episode | Adopted
+    at_us: int
+    record_id: str
+    source: str
+    status: Status
     words: Any
+    score: float | None = None
     place: int = 0
-
-    @property
-    def status(self) -> Status:
-        return self.record.metadata.validation.status
 
     @property
     def is_vouched(self) -> bool:
         return self.status in VOUCHED_STATUSES
 
-    @property
-    def level(self) -> int:
-        """That of the score of an episode."""
-        return level_of_score(self.record.score) if isinstance(self.record, Episode) else 0
+
+def _report(record: Record, words: Any, score: float | None = None, place: int = 0) -> Report:
+    status = record.metadata.validation.status
+    return Report(record.at_us, record.id, record.said_by, status, words, score, place)
 
 
 class Support:
@@ -199,13 +201,15 @@ class Support:
     def __init__(self, item: str, reports: Iterable[Report]) -> None:
         self.item = item
         newest = sorted(reports, key=_order, reverse=True)
-        self.episodes = [one for one in newest if isinstance(one.record, Episode)]
-        self.claims = [one for one in newest if isinstance(one.record, Adopted)]
+        self.episodes = [one for one in newest if one.score is not None]
+        self.claims = [one for one in newest if one.score is None]
         self.reports = [*self.episodes, *self.claims]
-        self.authors = {one.record.said_by for one in newest}
+        self.scores = [one.score for one in self.episodes if one.score is not None]
+        self.levels = list(map(level_of_score, self.scores))
+        self.authors = {one.source for one in newest}
         self.vouched = sum(one.is_vouched for one in newest)
         # When an episode reported it last; where none did, when it was claimed.
-        self.last_us = self.reports[0].record.at_us
+        self.last_us = self.reports[0].at_us
 
     @property
     def only_source(self) -> str | None:
@@ -226,15 +230,15 @@ class Support:
         """How often it was seen before it was adopted, as whoever counted it reports."""
         seen: dict[str, int] = {}
         for claim in self.claims:
-            seen[claim.record.said_by] = max(claim.place, seen.get(claim.record.said_by, 0))
+            seen[claim.source] = max(claim.place, seen.get(claim.source, 0))
         return sum(seen.values())
 
     @property
     def evidence(self) -> tuple[str, ...]:
         """The newest records of different days and authors."""
         newest: dict[tuple[int, str], str] = {}
-        for record, *_ in self.reports:
-            newest.setdefault((record.at_us // limits.DAY_US, record.said_by), record.id)
+        for one in self.reports:
+            newest.setdefault((one.at_us // limits.DAY_US, one.source), one.record_id)
         return tuple(newest.values())[:EVIDENCE_SHOWN_MAX]
 
     @cached_property
@@ -242,48 +246,53 @@ class Support:
         """Those of an episode that somebody vouches for, else of the author who taught it most, else the
         newest. A single newcomer never puts other words into what others taught.
         """
-        taught = Counter(one.record.said_by for one in self.episodes)
-        of_many = (self.episodes or self.claims)[::-1]
-        best = max(
-            of_many, key=lambda one: (one.is_vouched, taught[one.record.said_by], *_order(one))
-        )
+        taught = Counter(one.source for one in self.episodes)
+        of_many = self.episodes or self.claims
+        best = max(of_many, key=lambda one: (one.is_vouched, taught[one.source], *_order(one)))
         return best.words
 
     def describe(self) -> dict[str, Any]:
         """What rules and cards tell of it alike."""
-        scores = [one.record.score for one in self.episodes if isinstance(one.record, Episode)]
         return {
             "sources": tuple(sorted(self.authors)),
-            "mean_score": sum(scores) / len(scores) if scores else None,
-            "first_seen": from_us(min(one.record.at_us for one in self.reports)).date(),
+            "mean_score": fmean(self.scores) if self.scores else None,
+            "first_seen": from_us(min(one.at_us for one in self.reports)).date(),
             "last_seen": from_us(self.last_us),
             "vouched": self.vouched,
         }
 
+    def list_saying(self, speaks: Callable[[int], bool]) -> list[Report]:
+        """The episodes with a level that speaks so."""
+        pairs = zip(self.episodes, self.levels, strict=True)
+        return [one for one, level in pairs if speaks(level)]
+
+    @cached_property
+    def _parts(self) -> dict[str, float]:
+        """The part of each author's episodes that counts."""
+        reported = Counter(one.source for one in self.episodes)
+        vouched = Counter(one.source for one in self.episodes if one.is_vouched)
+        return fair_parts({name: Votes(reported[name], vouched[name]) for name in reported})
+
     def count(self, speaks: Callable[[int], bool]) -> tuple[int, int, int]:
-        """How many episodes have a level that speaks so, with a fair part of what each author reports, and
-        how many of them somebody vouches for.
+        """How many episodes speak so, with a fair part of what each author reports, and how many of them
+        somebody vouches for.
         """
-        reported, vouched = Counter[str](), Counter[str]()
-        for one in self.episodes:
-            reported[one.record.said_by] += 1
-            vouched[one.record.said_by] += one.is_vouched
-        parts = fair_parts({name: Votes(reported[name], vouched[name]) for name in reported})
-        saying = [one for one in self.episodes if speaks(one.level)]
-        fair = sum(parts[one.record.said_by] for one in saying)
+        saying = self.list_saying(speaks)
+        fair = sum(self._parts[one.source] for one in saying)
         return len(saying), round(fair), sum(one.is_vouched for one in saying)
 
     def weigh(self, today: int, *, fairly: bool) -> float:
         """Its episodes, and whoever claims it for one, all counting less as they age; `fairly`: what
         nobody vouches for counts, of each author, no more than a careful colleague's word.
         """
-        claimed, unchecked, whole = dict[str, float](), Counter[str](), 0.0
-        for record, *_ in reversed(self.claims):
-            claimed[record.said_by] = age_weight(record.at_us // limits.DAY_US, today)
+        claimed, unchecked = dict[str, float](), defaultdict[str, float](float)
+        whole = 0.0
+        for claim in reversed(self.claims):
+            claimed[claim.source] = age_weight(claim.at_us // limits.DAY_US, today)
         for one in self.episodes:
-            weight = age_weight(one.record.at_us // limits.DAY_US, today)
+            weight = age_weight(one.at_us // limits.DAY_US, today)
             if fairly and not one.is_vouched:
-                unchecked[one.record.said_by] += weight  # type: ignore[assignment]
+                unchecked[one.source] += weight
             else:
                 whole += weight
         fair = (min(weight, limits.SOURCE_VOTES) for weight in unchecked.values())
@@ -291,7 +300,7 @@ class Support:
 
 
 def _order(report: Report) -> tuple[int, str]:
-    return report.record.at_us, report.record.id
+    return report.at_us, report.record_id
 
 
 def _share(for_it: float, against: float) -> float:
@@ -313,11 +322,11 @@ def gather_rules(
     by_item: _ByItem = defaultdict(dict)
     for episode in episodes:
         for item, text in find_reported_rules(episode, kind).items():
-            by_item[item][episode.id] = Report(episode, text)
+            by_item[item][episode.id] = _report(episode, text, episode.score)
     for record, memory in memories:
         for place, (about, text) in enumerate(memory.list_rules(task_id or "")):
             if about == kind and (item := rule_key(text, kind)):
-                by_item[item][record.id] = Report(record, cut_rule(text), place)
+                by_item[item][record.id] = _report(record, cut_rule(text), place=place)
     newest = {item: max(reports.values(), key=_order) for item, reports in by_item.items()}
     last_first = sorted(newest, key=lambda item: _order(newest[item]), reverse=True)
     texts = {item: newest[item].words for item in last_first[:_COMPARED_MAX]}
@@ -398,7 +407,7 @@ def weigh_rules(
                 _make_rule(kind, task_id, support, helpful, harmful, state),
                 support,
                 _share(fair_for, fair_against) * support.weigh(today, fairly=fairly),
-                frozenset(one.record.said_by for one in support.episodes if speaks(one.level)),
+                frozenset(one.source for one in support.list_saying(speaks)),
                 vouched,
             )
         )
@@ -413,7 +422,6 @@ def _make_rule(
     harmful: int,
     state: RuleState,
 ) -> Rule:
-    tasks = {one.record.task_id for one in support.episodes if isinstance(one.record, Episode)}
     return Rule(
         id=make_episode_rule_id(kind, support.item),
         kind=kind,
@@ -421,11 +429,11 @@ def _make_rule(
         task_id=task_id,
         state=state,
         episodes=len(support.episodes),
-        tasks=tuple(sorted(tasks | ({task_id} if task_id else set()))),
+        tasks=(task_id,) if task_id else (),
         helpful=helpful,
         harmful=harmful,
         evidence=support.evidence,
-        adopted=len({claim.record.said_by for claim in support.claims}),
+        adopted=len({claim.source for claim in support.claims}),
         trust=min((one.status for one in support.reports), key=STATUSES.index),
         **support.describe(),
     )
@@ -462,7 +470,8 @@ def join_tasks(rules: Sequence[Weighed]) -> Rule | None:
     whole = Support(active[0].support.item, reports)
     helpful = sum(weighed.rule.helpful for weighed in active)
     harmful = sum(weighed.rule.harmful for weighed in active)
-    return _make_rule(active[0].rule.kind, None, whole, helpful, harmful, "active")
+    rule = _make_rule(active[0].rule.kind, None, whole, helpful, harmful, "active")
+    return replace(rule, tasks=tuple(sorted({str(one.rule.task_id) for one in active})))
 
 
 def make_written_rule(decision: Decision, *, tainted: bool, trust: Status) -> Rule:
@@ -537,7 +546,7 @@ def gather_cards(
             if task_id in (None, about):
                 reports = (own if about == episode.task_id else foreign)[card_key(card, about)]
                 words = card.copy_with(task_id=about)
-                reports.setdefault(episode.id, Report(episode, words))
+                reports.setdefault(episode.id, _report(episode, words, episode.score))
     for item, reports in foreign.items():
         support = Support(item, reports.values())
         if support.vouched or len(support.authors) >= limits.PROOFS_MIN:
@@ -546,7 +555,9 @@ def gather_cards(
         for card in memory.list_cards():
             if task_id in (None, card.task_id):
                 seen = min(card.seen_count, ADOPTED_SEEN_MAX)
-                own[card_key(card, card.task_id or "")][record.id] = Report(record, card, seen)
+                own[card_key(card, card.task_id or "")][record.id] = _report(
+                    record, card, place=seen
+                )
     return [Support(item, reports.values()) for item, reports in own.items()]
 
 
