@@ -228,7 +228,7 @@ SPECIAL_TOKENS = """
 <|CHATBOT_TOKEN|> <BOS_TOKEN> <EOS_TOKEN> <EOP_TOKEN> <PAD> <UNK> <CLS> <SEP> <MASK_TOKEN> <|start|>
 <|channel|> <|message|> <|return|> <|call|> <function_calls> </function_calls> <function_results> <invoke>
 <system> <|start_of_role|> <fim_prefix> <fim_suffix> <fim_middle> <fim_pad> <repo_name> <reponame> <file_sep>
-<filename> <gh_stars> <issue_start> <issue_comment> <issue_closed> <jupyter_start> <jupyter_text>
+<role> </role> <fim-prefix> <filename> <gh_stars> <issue_start> <issue_comment> <issue_closed> <jupyter_start> <jupyter_text>
 <jupyter_code> <jupyter_output> <jupyter_script> <empty_output> <commit_before> <commit_msg> <commit_after>
 <code_to_intermediate> <pr> <pr_status> <PRE> <SUF> <MID> <EOT> <FILL_ME> <step> <extra_id_0> <extra_id_99>
 [CLS] [SEP] [MASK] [UNK] [PAD] [BOS] [EOS] <cls> <sep> <eop> <eod> [gMASK] [sMASK] <sop> <|observation|> <eoh>

@@ -96,7 +96,7 @@ def disarm_marks(text: str) -> str:
 
 def name_task(task: str, asked: str) -> str:
     """The beginning of a task; its end where what is asked begins like it."""
-    task, most = " ".join(task.split()), EXAMPLE_TASK_CHARS_MAX
+    task, most = disarm_marks(" ".join(task.split())), EXAMPLE_TASK_CHARS_MAX
     if len(task) <= most or task[: most // 2] not in " ".join(asked.split()):
         return shorten(task, most)
     end = task[-most:]
@@ -137,11 +137,12 @@ def name_sources(sources: Sequence[str], vouched: int, *, alone: bool = False) -
 
 def drop_mark(line: str) -> str:
     """With other brackets at its end: there stands our own mark, and nobody else's."""
-    return _LIKE_A_MARK.sub(lambda match: match.group().translate(_BRACKETS), line)
+    return _LIKE_A_MARK.sub(lambda match: match.group().translate(_BRACKETS), disarm_marks(line))
 
 
 def drop_mark_of_command(line: str) -> str:
     """The same for commands, in which a bracket with a blank behind it is the shell's own test."""
+    line = disarm_marks(line)
     return _LIKE_A_MARK.sub(lambda match: _TIGHT_BRACKETS.sub(r"(\1)", match.group()), line)
 
 

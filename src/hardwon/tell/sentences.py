@@ -12,7 +12,7 @@ from hardwon import limits
 from hardwon.records.kinds import VOUCHED_STATUSES, AnyRecord, Episode, Experience, Fact
 from hardwon.search.question import Question
 from hardwon.tell.choose import Budget
-from hardwon.tell.lines import KNOWN, Draft, make_mark, name_sources
+from hardwon.tell.lines import KNOWN, Draft, disarm_marks, make_mark, name_sources
 from hardwon.text.clean import CUT, clean_line
 from hardwon.text.terms import spelled_alike
 from hardwon.text.tokens import cut_to_tokens
@@ -75,6 +75,7 @@ def say_texts(
         else:
             continue
         if content:
+            content = disarm_marks(content)
             about.add(spelled_alike(content))
             yield _say_sentence(what, content, about, one, tokens_max, budget, alone=alone)
 
