@@ -165,6 +165,13 @@ def test_lessons_are_listed_by_kind_and_by_words(memory: Memory) -> None:
     rule = memory.record_fact("Always use uv, never pip", "decision")
     kinds = {lesson.kind for lesson in memory.lessons()}
     assert not memory.lessons("fact")
+    for _ in range(3):
+        memory.record_episode("triage", 0.9, successes=["Read the log first"])
+    said = next(one for one in memory.lessons("rule") if "Read the log" in one.action)
+    assert f"[3 episodes; {said.short_id}]" in str(memory.context(task_id="triage"))
+    assert memory.why(said.short_id).runs
+    memory.wrong(said.short_id)
+    assert "Read the log" not in str(memory.context(task_id="triage"))
     memory.record_fact("The harbour is in Riga", "observation")
     (fact,) = memory.lessons("fact")
     assert fact in memory.lessons(about="harbour")

@@ -365,7 +365,7 @@ def test_a_context_says_what_matters(memory: Memory) -> None:
     context = memory.context("how many users are there", **asked)
     text = str(context)
     for expected in (
-        "[WORKS] Read the log first [3 episodes, by agent]",
+        "[WORKS] Read the log first [3 episodes, by agent; ",
         "mean score on triage: 0.90",
         "m: 6 attempts, 3 verified, p = 0.50; common issues: TIMEOUT (6)",
         "this very issue: ollama pull x [worked 3 of 3 times, p =",

@@ -321,7 +321,7 @@ def test_an_episode_of_ones_own_bears_it_out(memory: Memory, adopted: str) -> No
     assert result == (said, 1, 1, 1, ("ann", "run7 via import"))
     assert rule.evidence[1] == adopted
     text = str(memory.context(task_id="triage"))
-    assert f"- [WORKS] {said} [1 episode, adopted, 2 sources]" in text
+    assert f"- [WORKS] {said} [1 episode, adopted, 2 sources; " in text
     assert text.count("error log") == 1
     assert "[1 episode, seen 608 times in training memory, 2 sources]" in text
     assert states(memory)["[AVOID] Guessed the port"] == "candidate"

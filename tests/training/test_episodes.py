@@ -45,8 +45,8 @@ def test_a_weak_agent_ends_with_rules_in_its_context(tmp_path: Path, clock: Cloc
             memory.record_episode("t", score, **told, mistake_cards=[card] if number % 4 else [])
         assert memory.episodes.scores("t").mean == pytest.approx(0.25, abs=0.02)
         text = str(memory.context(task_id="t"))
-        assert "[WORKS] Read the log first [160 episodes]" in text
-        assert "[AVOID] Escalated too early [640 episodes]" in text
+        assert "[WORKS] Read the log first [160 episodes; " in text
+        assert "[AVOID] Escalated too early [640 episodes; " in text
         assert "[WORKS] Answered at once" not in text
         assert "false_negative_x: Look twice. [600 episodes]" in text
 

@@ -58,6 +58,7 @@ from hardwon.text.terms import same_action
 # The newest times that a failure was met tell enough, each author's by turns.
 _TIMES_READ_MAX: Final = 60
 _RUN_RECORDS_MAX: Final = 200
+_TASKS_LISTED_MAX: Final = 20
 # What is usual shows in the newest runs.
 _COUNTED_MAX: Final = 2_000
 # Of one who works alone the newest times are among those that were recorded last.
@@ -240,7 +241,7 @@ class LessonFinder:
         """The newest records that taught a lesson."""
         ids = list(lesson.evidence[:_SHOWN_RUNS_MAX])
         rows = self._store.teachings_by_id(self._project.name, ids)
-        if rows or lesson.kind != "fact":
+        if rows or lesson.kind not in ("fact", "rule"):
             return rows
         return [
             TeachingRow(one.id, one.said_by, one.at_us, one.metadata.validation.status, NO_TEACHING)
@@ -258,6 +259,8 @@ class LessonFinder:
         question = Question(terms, counted.having, counted.texts)
         listed: dict[str, tuple[float, Lesson]] = {}
         known = self._read_newest(terms)
+        if kind == "rule":
+            known = chain(known, self._list_task_rules(limit))
         if kind == "fact" or terms:
             known = chain(known, self._list_facts(terms))
         for lesson in known:
@@ -292,6 +295,12 @@ class LessonFinder:
                 is_open = lesson.kind == "dead end" and lesson.situation not in cured
                 if lesson.kind == "rule" or (says_more and (lesson.helped or is_open)):
                     yield lesson
+
+    def _list_task_rules(self, limit: int) -> Iterator[Lesson]:
+        """The rules that episodes bear out, of the tasks with the most episodes."""
+        knowledge = self._project.knowledge
+        for task in knowledge.list_tasks(_TASKS_LISTED_MAX):
+            yield from (rule.as_lesson() for rule in knowledge.rules(task, "active", limit))
 
     def _list_facts(self, terms: Set[str]) -> list[Lesson]:
         """The newest facts, or what is written down with some terms, that nobody called wrong."""

@@ -233,14 +233,15 @@ class RuleReading:
 
     def list_doubtful(self, episode: Episode, besides: Iterable[Rule]) -> list[str]:
         """What an episode says beside these rules, as far as nobody can tell yet whether it
-        holds.
+        holds, and nobody said that it does not.
         """
-        weighed = self.weighed_rules(episode.task_id)
+        open_rules = [one.rule.id for one in self.weighed_rules(episode.task_id) if one.is_new]
+        unsaid_ids = set(open_rules) - {rule.id for rule in besides}
         judged = {
             report.words
-            for rule in weighed
-            if not rule.is_new or rule.rule in besides
-            for report in rule.support.episodes
+            for weighed in self._weigh_task(episode.task_id)
+            if weighed.rule.id not in unsaid_ids
+            for report in weighed.support.episodes
         }
         lines = []
         for kind, name in (("avoid", "mistake"), ("works", "success")):

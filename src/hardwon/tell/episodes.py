@@ -17,7 +17,8 @@ from hardwon.text.terms import spelled_alike
 def say_rule(rule: Rule, *, alone: bool) -> Draft:
     """A rule with how many episodes bear it out."""
     who = name_sources(rule.sources, rule.vouched, alone=alone)
-    mark = make_mark(_word_support(rule.episodes, rule.adopted), who)
+    lesson_id = rule.id if rule.episodes else ""
+    mark = make_mark(_word_support(rule.episodes, rule.adopted), who, lesson_id=lesson_id)
     return Draft(
         f"{drop_mark(clean_line(str(rule), limits.LESSON_CHARS_MAX))} {mark}",
         RULE,
