@@ -168,6 +168,23 @@ def test_the_doctor_starts_the_hooks_that_are_installed() -> None:
     assert "BAD  hooks of claude-code" in hardwon_does("doctor").stdout
 
 
+def test_what_is_wrong_is_told_without_secrets() -> None:
+    fill()
+    secret = "gh" + "p_" + "a1B2c3D4e5F6" * 3
+    for words in (
+        ("record", "fact", "x is y", "--fact-type", secret),
+        ("why", secret),
+        ("lessons", "--kind", secret),
+        ("advise", "x", f"--{secret}"),
+        (secret,),
+        ("--memory", f"/nowhere/{secret}", "recall", "x"),
+    ):
+        told = hardwon_does(*words)
+        assert told.returncode, words
+        assert "[REDACTED:github-token]" in told.stderr, words
+        assert secret not in told.stderr, words
+
+
 def a_fact(content: str = "Port 80 is open.") -> str:
     with Memory("brain") as memory:
         return memory.record_fact(content, "observation", author="ann").id

@@ -29,6 +29,7 @@ from hardwon.outside.git import IN_INDEX, in_index
 from hardwon.outside.locations import without_password
 from hardwon.records.fields import check_all, check_that
 from hardwon.surfaces.cli.views import unstyle, visible
+from hardwon.trust.redact import redact
 
 if TYPE_CHECKING:
     from hardwon.outside.embedders import Embedder
@@ -391,7 +392,8 @@ def fail(message: str) -> NoReturn:
 
 
 def complain(message: str) -> None:
-    """A line on standard error."""
+    """A line on standard error, without secrets that somebody typed."""
+    message = redact(message)[0]
     with suppress(OSError, ValueError):  # nobody is there to read it
         sys.stderr.write(f"hardwon: {visible(' '.join(message.split()))}\n")
         sys.stderr.flush()

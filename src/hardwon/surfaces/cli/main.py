@@ -20,6 +20,7 @@ import hardwon
 from hardwon.errors import HardwonError
 from hardwon.surfaces.cli import base as cli
 from hardwon.surfaces.cli.views import visible
+from hardwon.trust.redact import redact
 
 # Each command with the module that declares it.
 SECTIONS: Final[Mapping[str, Mapping[str, str]]] = {
@@ -45,6 +46,10 @@ MODULES: Final = {name: module for names in SECTIONS.values() for name, module i
 def load_commands(module: str) -> Mapping[str, Any]:
     """The commands that a module declares, by name."""
     return typer.main.get_group(import_module(f"hardwon.surfaces.cli.{module}").app).commands
+
+
+# What typer raises where a command is called in a wrong way.
+_USAGE_ERROR: Final[Any] = typer.BadParameter.__base__
 
 
 class Commands(TyperGroup):
@@ -84,9 +89,14 @@ class Commands(TyperGroup):
         return super().parse_args(ctx, args)
 
     def invoke(self, ctx: Any) -> Any:
-        """Runs the command; what is wrong is one line, and exit code 1."""
+        """Runs the command; what is wrong is one line, and exit code 1. Wrong usage is told without
+        secrets that were typed.
+        """
         try:
             return super().invoke(ctx)
+        except _USAGE_ERROR as error:
+            error.message = redact(error.message)[0]
+            raise
         except HardwonError as error:
             cli.fail(str(error))
         except OSError as error:
