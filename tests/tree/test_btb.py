@@ -27,6 +27,7 @@ from clocks import Clock
 from hardwon import Memory
 from hardwon.errors import BusyError, HardwonError, InvalidInputError
 from hardwon.records.fields import new_id
+from hardwon.records.kinds import VIA_IMPORT
 from hardwon.tree.edits import Edits
 from hardwon.tree.engine import IntakeWarning, MemoryEngine
 from hardwon.tree.routing import Coherence
@@ -268,6 +269,8 @@ def test_an_object_or_a_list_is_a_content_too(engine: MemoryEngine, content: Any
     aside.write_text(json.dumps({"outcome": "failure", "content": {**FAILURE, "of": content}}))
     assert engine.sync().added == 1
     assert engine.recall(f"**/{aside.name}")[0]["content"] == {**FAILURE, "of": content}
+    sources = {record.said_by for record in engine.memory.browse()}
+    assert sources == {"agent", f"agent{VIA_IMPORT}"}, "who put the file there is not known"
     assert engine.memory.doctor().ok
 
 

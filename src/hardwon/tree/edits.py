@@ -231,8 +231,9 @@ class Edits:
                 reason = "was forgotten: remember it anew to have it back"
                 self._leave_alone(file.path, reason)
                 return False
-            if done.added and read.metadata.source.author != Source().author:
-                # anybody may write a name into a file
+            is_named = read.metadata.source.author != Source().author
+            if done.added and (is_named or instead_of is None):
+                # anybody may put a file there, and write a name into it
                 self._note(writer, record_id, "imported")
         if not self._bring_back(writer, record_id):
             self._leave_alone(file.path, "was archived: its memory stays so")
