@@ -198,7 +198,6 @@ class OfRecords(Workload):
             "decide": (self._decide, False),
             "forget": (self._forget, False),
             "clean up": (lambda: self.memory.cleanup(0, dry_run=False), True),
-            "compress": (lambda: self.memory.fixes.compress(0, dry_run=False), True),
             "compact": (lambda: self.memory.compact(), False),
             "fold the log in": (self._checkpoint, True),
             "close and open": (self._reopen, True),

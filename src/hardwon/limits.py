@@ -45,7 +45,7 @@ JSON_INT_ABS_MAX: Final = 2**63 - 1
 # One record as JSON. A thousand such records still fit in memory while they are being written.
 RECORD_BYTES_MAX: Final = 4 * MIB
 
-# Records that one transaction keeps, packs away or notes: a millisecond or two for each, and others
+# Records that one transaction keeps, cleans up or notes: a millisecond or two for each, and others
 # must not wait for it as long as BUSY_TIMEOUT_MS. Whoever has more does it again.
 TRANSACTION_RECORDS_MAX: Final = 10_000
 
@@ -187,17 +187,13 @@ GLOB_CHARS_MAX: Final = 2_000
 # millions of episodes.
 TRAINING_FILE_BYTES_MAX: Final = 256 * MIB
 
-# What is kept, or shown, of a longer text (an edit, an error, a fix that was packed away, what an
+# What is kept, or shown, of a longer text (an edit, an error, what an
 # endpoint says) where its first sentence or two tell what it is: two lines on a screen.
 BEGINNING_CHARS: Final = 200
 
 # Age from which on failed fixes leave the history, where nobody says how old: as fix history always
 # had it.
 CLEANUP_DAYS: Final = 30
-
-# Age from which on the details of fixes are packed away, where nobody says how old: a quarter of a
-# year.
-COMPRESS_DAYS: Final = 90
 
 # An age in days that can be asked for: a century.
 DAYS_MAX: Final = 36_500

@@ -96,7 +96,6 @@ def test_everything_that_is_wrong_is_told_at_once(memory: Memory) -> None:
         lambda: memory.load(odd, strict=odd, **flags): "by dry_run path strict",
         lambda: memory.merge(odd, trust=odd, **flags): "by dry_run trust",
         lambda: memory.fixes.strategies(odd, 0): "issue_type limit",
-        lambda: memory.fixes.compress(odd, **flags): "by dry_run older_than_days",
         lambda: memory.tree.hotspots(1.01, -1, odd): "limit share tool",
         lambda: memory.tokens.create(" ", odd, [], 0): "days name projects scope",
         lambda: memory.get(odd, odd): "as_of id",

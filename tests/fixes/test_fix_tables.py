@@ -191,7 +191,7 @@ def test_damaged_tables_are_noticed_and_mended(memory: Memory) -> None:
     assert [asked(memory, sql) for sql in every_row] == untouched
 
 
-WHAT = "add add forget archive verify rollback undo cleanup compress compact credit merge".split()
+WHAT = "add add forget archive verify rollback undo cleanup compact credit merge".split()
 STEP = st.tuples(st.sampled_from(WHAT), st.integers(0, 30), fixes)
 
 
@@ -227,14 +227,13 @@ def _do(memory: Memory, other: Memory, what: str, number: int, fix: Fix) -> None
         tidy: dict[str, Callable[[], object]] = {
             "rollback": lambda: memory.rollback(["ann", "bob", "eve"][number % 3]),
             "cleanup": lambda: memory.cleanup(number % 4, dry_run=False, successes_days=number % 5),
-            "compress": lambda: memory.fixes.compress(number % 4, dry_run=False),
             "compact": memory.compact,
         }
         tidy[what]()
 
 
 def _undo_one(memory: Memory, number: int) -> None:
-    undone = ("rollback", "cleanup", "compress")
+    undone = ("rollback", "cleanup")
     decisions = [each for each in memory.care.decisions() if each.action in undone]
     cleaned = [each for each in memory.browse(kind="cleaned") if isinstance(each, Cleaned)]
     purged = any(each.packed is None for each in cleaned)

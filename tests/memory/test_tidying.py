@@ -1,9 +1,8 @@
-"""Old fixes leave the history or are packed away; what was learned stays; both can be undone."""
+"""Old fixes leave the history; what was learned stays; it can be undone."""
 
 from __future__ import annotations
 
 import itertools
-import json
 import time
 from collections.abc import Iterator
 from datetime import datetime, timedelta
@@ -16,11 +15,11 @@ from hypothesis import strategies as st
 
 from cases import TORTURE
 from engines import ENGINES, Places, everything_in, wrong_with
-from hardwon import Fix, Memory, limits
+from hardwon import Fix, Memory
 from hardwon.errors import ConflictError, InvalidInputError
 from hardwon.memory import cleanup as tidying
 from hardwon.records.kinds import Cleaned
-from hardwon.store.query import is_packed, pack, packed_body, plain_body, unpack
+from hardwon.store.query import pack, unpack
 from logs import knowledge_of
 from processes import Child
 from strategies import at
@@ -182,15 +181,14 @@ def test_forgetting_what_left_the_history_takes_back_what_it_taught(memory: Memo
 def test_days_are_checked(memory: Memory, days: Any) -> None:
     with pytest.raises(InvalidInputError, match="older_than_days"):
         memory.cleanup(days)
-    with pytest.raises(InvalidInputError, match="older_than_days"):
-        memory.fixes.compress(days)
 
 
-def test_merge_and_export_carry_the_packed(memory: Memory, tmp_path: Path, place: Places) -> None:
+def test_merge_and_export_carry_the_cleaned_up(
+    memory: Memory, tmp_path: Path, place: Places
+) -> None:
     filled(memory)
     whole = sorted(record.id for record in memory.browse())
     memory.cleanup(30, dry_run=False)
-    memory.fixes.compress(30, dry_run=False)
     memory.export(tmp_path / "all.jsonl")
     with opened(place("merged")) as merged, opened(place("loaded")) as loaded:
         merged.merge(memory, trust=True)
@@ -257,13 +255,13 @@ def test_a_cleanup_is_of_one_file(memory: Memory, tmp_path: Path, place: Places)
 
 def test_what_changed_meanwhile_stays(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
     fixes = [a_fix(memory, 100 - number) for number in range(4)]
-    picked = tidying._pack_away
+    picked = tidying._take_out
 
     def credited_meanwhile(*given: Any) -> Any:
         memory.credit(fixes[0].id, True)
         return picked(*given)
 
-    monkeypatch.setattr(tidying, "_pack_away", credited_meanwhile)
+    monkeypatch.setattr(tidying, "_take_out", credited_meanwhile)
     assert memory.cleanup(30, dry_run=False).failed == 2
     assert isinstance(memory.get(fixes[0].id), Fix)
     assert wrong_with(memory) == []
@@ -291,44 +289,9 @@ def test_packed_text_that_was_damaged_is_noticed() -> None:
     for damaged in ("1:" + packed[2:], *torn, "2:", "2:eNo="):
         with pytest.raises(ValueError):  # noqa: PT011  # of several sorts: base64's, zlib's, our own
             unpack(damaged)
-    body = packed_body('{"kind":"fix","fix_success":true}', "d")
-    assert is_packed(body)
-    assert plain_body(body) == '{"kind":"fix","fix_success":true}'
-    assert json.loads(body)["decision"] == "d"
 
 
-@pytest.mark.engines("sqlite")
-def test_packed_fixes_are_whole_to_readers_and_found_by_their_summary(memory: Memory) -> None:
-    long = "The first sentence tells it. " + "Then come details of xylophones. " * 40
-    fix = a_fix(memory, 200, analysis=long, notes="note " * 100, system_info={"os": "Linux"})
-    recent = a_fix(memory, 1, analysis=long)
-    before = known(memory)
-    done = memory.fixes.compress(90, dry_run=False)
-    assert done.records == 1
-    assert done.saved_bytes > 500
-    assert memory.get(fix.id) == fix
-    assert known(memory) == before
-    (hit,) = memory.recall("first sentence tells", 5, until=ago(100))
-    assert hit.record.id == fix.id
-    assert [hit.record.id for hit in memory.recall("zanzibar", 5)] == [recent.id]
-    assert memory.fixes.compress(90, dry_run=False).records == 0
-    row = memory.fixes.history.row(1)
-    assert row is not None
-    assert (len(row.claude_analysis), row.system_info) == (limits.BEGINNING_CHARS, "{}")
-    assert row.fix_commands == '["retry"]'
-    assert wrong_with(memory) == []
-    memory.rebuild()
-    assert wrong_with(memory) == []
-    assert memory.compact().purged == 0
-    assert memory.get(fix.id) == fix
-    assert done.event_id is not None
-    memory.undo(done.event_id)
-    assert memory.fixes.history.row(1) != row
-    assert {hit.record.id for hit in memory.recall("zanzibar", 5)} == {fix.id, recent.id}
-    assert wrong_with(memory) == []
-
-
-@pytest.mark.parametrize("what", ["cleanup", "compress", "undo", "compact"])
+@pytest.mark.parametrize("what", ["cleanup", "undo", "compact"])
 def test_killed_in_the_middle_it_is_as_before_or_as_after(tmp_path: Path, what: str) -> None:
     location = tmp_path / "brain"
     with opened(location) as memory:
@@ -348,12 +311,9 @@ def test_killed_in_the_middle_it_is_as_before_or_as_after(tmp_path: Path, what: 
         with opened(location) as memory:
             now = memory.stats().records, memory.stats().cleaned
             assert wrong_with(memory) == []
-            stream = memory._project.store.stream("default")
-            packed = sum(is_packed(stored.body) for stored, _ in stream)
-            assert packed in (0, KILLED_ROWS)
             assert now == old or now in ((KILLED_ROWS, 0), (5, KILLED_ROWS - 5))
             assert sum(row is not None for row in memory.fixes.history.all()) == now[0]
-            seen.add((now, packed))
+            seen.add(now)
         if attempt >= KILLS or len(seen) > 1:
             break
     work(location, what, event)
@@ -365,8 +325,6 @@ def work(location: Path, what: str, event: str | None) -> None:
     with opened(location) as memory:
         if what == "cleanup":
             memory.cleanup(30, dry_run=False)
-        elif what == "compress":
-            memory.fixes.compress(30, dry_run=False)
         elif what == "compact":
             memory.compact()
         elif event and memory.get(event).metadata.validation.status != "archived":  # type: ignore[union-attr]

@@ -237,10 +237,10 @@ def test_a_search_index_that_others_made_anew_is_no_damage(tmp_path: Path) -> No
         texts = [f"Thing number {number}" for number in range(8)]
         kept = [here.remember(text, "success", "conversation").id for text in texts]
         here.forget(kept[0])
-        old = elsewhere.record_fix({"model": "m"}, True, True, "slow " * 200, ["restart"] * 20)
-        assert elsewhere.fixes.compress(0, dry_run=False).records == 1
+        old, _ = (elsewhere.record_fix({"model": "m"}, False, False, "slow") for _ in range(2))
+        assert elsewhere.cleanup(0, dry_run=False).failed == 1
         here.recall("thing")
-        elsewhere.forget(old.id)  # the index is made anew: the compression left words in it
+        elsewhere.forget(old.id)  # the index is made anew: the cleanup left words in it
         fresh = here.remember("The last thing", "success", "conversation")
         here.forget(fresh.id)
         with Memory(tmp_path) as later:

@@ -42,7 +42,6 @@ def everything(location: str) -> None:
             fix(memory, number, "OOM", "halve it, times")
     with Memory(location) as memory:
         memory.cleanup(30, dry_run=False)
-        memory.fixes.compress(30, dry_run=False)
         failed = memory.remember("upload failed", "failure", tool="unknown", tags=["x"], author="a")
         says: Any = {"author": "b", "recalled": [failed.id]}
         memory.remember("upload works in parts", "learning", insight_type="fact", **says)

@@ -16,7 +16,7 @@ import shlex
 import sys
 import time
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import asdict
 from datetime import timedelta
@@ -36,7 +36,6 @@ from hardwon.fixes.rows import FixRow
 from hardwon.lessons.issues import fix_history_signature
 from hardwon.memory import Clock, Memory, cleanup
 from hardwon.memory.fix_lessons import FIXES_LISTED_MAX
-from hardwon.memory.results import CleanedUp, Compressed
 from hardwon.memory.transfer import load, write_lines
 from hardwon.outside import files
 from hardwon.outside.locations import DEFAULT_PROJECT, check_path
@@ -421,17 +420,28 @@ class AIMemory(AbstractContextManager["AIMemory"]):
             before_us = cleanup.days_ago(self._now(), "days", days)
             ages = self.memory._project, before_us, before_us
             clean_up = partial(cleanup.clean_up, *ages, "user", dry, None, by_age=True)
-        return _in_turns(clean_up, ("failed", "successful"))
+        # one takes only so many, so that nobody waits for long: all of them, one after the other
+        rounds = [clean_up()]
+        while rounds[-1].left and rounds[-1].event_id:
+            rounds.append(clean_up())
+        last = rounds[-1]
+        return {
+            "failed": sum(cleaned.failed for cleaned in rounds),
+            "successful": sum(cleaned.successful for cleaned in rounds),
+            "kept": last.kept,
+            "left": last.left,
+            "dry_run": last.dry_run,
+            "event_ids": [cleaned.event_id for cleaned in rounds if cleaned.event_id],
+        }
 
-    def compress_historical_data(
-        self, days: float = limits.COMPRESS_DAYS, dry_run: bool = False
-    ) -> dict[str, Any]:
-        """Packs the details of old attempts away. They count as before, are found by their
-        summaries, and `memory.undo(id)` with each of the `event_ids` unpacks them. Returns what
-        that saved.
+    def compress_historical_data(self) -> dict[str, int]:
+        """Every attempt is packed as it is kept, so all that is left to do is to give back the room
+        that nothing takes up any more. Returns the size of the memory before and after.
         """
-        compress = partial(self.memory.fixes.compress, days, check_flag("dry_run", dry_run))
-        return _in_turns(compress, ("records", "saved_bytes"))
+        store = self.memory._project.store
+        before = store.size_bytes()
+        store.shrink()
+        return {"before_bytes": before, "after_bytes": store.size_bytes()}
 
 
 def _read_records(path: Path) -> Iterator[AnyRecord]:
@@ -513,14 +523,3 @@ def _count_figures(figures: FixDay | FixCell | FixerRecord | IssueTrend) -> dict
     if isinstance(figures, FixCell | FixerRecord):
         counted["p_success"] = round(figures.p_success, 3)
     return counted
-
-
-def _in_turns(run: Callable[[], CleanedUp | Compressed], added_up: Sequence[str]) -> dict[str, Any]:
-    """One takes only so many, so that nobody waits for long: all of them, one after the other."""
-    report = asdict(run())
-    events, more = [report.pop("event_id")], report
-    while report["left"] and any(more[name] for name in added_up) and not report["dry_run"]:
-        more = asdict(run())
-        events.append(more.pop("event_id"))
-        report = {**more, **{name: report[name] + more[name] for name in added_up}}
-    return {**report, "event_ids": [event for event in events if event]}

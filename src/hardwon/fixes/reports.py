@@ -12,7 +12,6 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
-from functools import partial
 from typing import TYPE_CHECKING, Final, Literal
 
 from hardwon import limits
@@ -29,8 +28,7 @@ from hardwon.records.fields import check_all, check_limit, check_text, check_who
 if TYPE_CHECKING:
     from hardwon.fixes.tables import FixHistory
     from hardwon.memory.fix_lessons import FixReading, Strategy
-    from hardwon.memory.results import Compressed
-    from hardwon.store.types import Daily, Progress
+    from hardwon.store.types import Daily
 
 # Days of a chart or trend of fixes where the caller names none: a month, as fix history always
 # showed.
@@ -353,25 +351,6 @@ class Fixes(Group):
             FixerRecord(fixer, its.attempts, its.applied, its.verified, its.p_success, its.interval)
             for fixer, its in odds_of
         ]
-
-    def compress(
-        self,
-        older_than_days: float = limits.COMPRESS_DAYS,
-        dry_run: bool = True,
-        *,
-        by: str = "user",
-        progress: Progress | None = None,
-    ) -> Compressed:
-        """Packs the details of fixes of more than `older_than_days` away. They stay in the history,
-        shortened, and are found by their summaries; `get` reads them whole, `undo` unpacks them.
-        All or nothing.
-        """
-        from hardwon.memory import cleanup
-
-        now = self._project.now()
-        read_age = partial(cleanup.days_ago, now, "older_than_days", older_than_days)
-        before_us, *_ = check_all(read_age, dry_run=dry_run, by=by)
-        return cleanup.compress(self._project, before_us, by, dry_run, progress)
 
     @property
     def history(self) -> FixHistory:

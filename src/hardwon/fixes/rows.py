@@ -73,25 +73,6 @@ def read_entry(record: Record) -> FixEntry | None:
     return FixEntry(shown, *counted, strategy, level, at, _say(record))
 
 
-def shorten(entry: FixEntry) -> FixEntry:
-    """As it is shown when its details were packed away."""
-    if entry.shown is None:
-        return entry
-    row = FixRow(0, *entry.shown)  # type: ignore[arg-type]  # the values are those of a row
-    most = limits.BEGINNING_CHARS
-    commands = row.fix_commands
-    if len(commands) > most:
-        commands = json.dumps([json.loads(commands)[0][:most]])
-    short = row._replace(
-        description=row.description[:most],
-        claude_analysis=row.claude_analysis[:most],
-        fix_commands=commands,
-        system_info=_NO_SYSTEM_INFO,
-        notes=None if row.notes is None else row.notes[:most],
-    )
-    return entry._replace(shown=short[1:])
-
-
 def _say(fix: Fix | Cleaned) -> tuple[str, str, str]:
     """What was done: the first commands as JSON, the analysis, and on one line the commands, else the
     analysis.

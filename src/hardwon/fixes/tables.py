@@ -26,7 +26,7 @@ import apsw
 from hardwon import limits
 from hardwon.errors import DamagedError
 from hardwon.fixes.reports import FixTotals
-from hardwon.fixes.rows import FixEntry, FixRow, read_entry, shorten, write_time
+from hardwon.fixes.rows import FixEntry, FixRow, read_entry, write_time
 from hardwon.lessons.counts import APPLIED, SUCCEEDED, RecordCounts
 from hardwon.lessons.issues import signature_keys
 from hardwon.lessons.keys import exact_key
@@ -38,7 +38,7 @@ from hardwon.outside.locations import DEFAULT_PROJECT
 from hardwon.records.fields import check_limit, check_time
 from hardwon.records.kinds import VOUCHED_STATUSES, Decision, Issue, Record
 from hardwon.store.base import Kept, Listener, Store
-from hardwon.store.query import FIXES, find_packing, read_original, rolled_back_authors
+from hardwon.store.query import FIXES, read_original, rolled_back_authors
 from hardwon.store.types import Row, Session, Stored
 
 # Strategies, the best first, among which room is shared out between their authors. Who fills all of
@@ -121,7 +121,7 @@ class FixTables(Listener):
     # --- what happens to records ---
 
     def on_append(self, added: Sequence[tuple[int, Row]]) -> None:
-        self._count(self._counting((seq, row, row.record, row.body) for seq, row in added), 1)
+        self._count(self._counting((seq, row, row.record) for seq, row in added), 1)
         ours = ((seq, row) for seq, row in added if row.project_id == DEFAULT_PROJECT)
         if numbers := [seq for seq, row in ours if row.kind in ("fix", "cleaned")]:
             # No fix gets this number, or one below it, from now on: also where this one is not
@@ -134,15 +134,15 @@ class FixTables(Listener):
             self._follow_rollbacks()
 
     def on_replace(self, seq: int, row: Row) -> None:
-        if entries := self._counting([(seq, row, row.record, row.body)]):
+        if entries := self._counting([(seq, row, row.record)]):
             with self._unlock():
                 self._hide(entries)
                 self._show(entries)
                 self._word(entries)
 
     def on_standing(self, kept: Kept, now: RecordCounts) -> None:
-        before = self._counting([(kept.seq, kept.taught, kept.record, kept.body)])
-        after = self._counting([(kept.seq, now, kept.record, kept.body)])
+        before = self._counting([kept])
+        after = self._counting([(kept.seq, now, kept.record)])
         if not before:
             self._count(after, 1)
         elif not after:
@@ -151,8 +151,7 @@ class FixTables(Listener):
             self._follow_rollbacks()
 
     def on_erase(self, gone: Sequence[Kept]) -> None:
-        erased = ((kept.seq, kept.taught, kept.record, kept.body) for kept in gone)
-        self._count(self._counting(erased), -1)
+        self._count(self._counting(gone), -1)
         if any(map(_is_rollback, gone)):
             self._follow_rollbacks()
 
@@ -180,15 +179,15 @@ class FixTables(Listener):
     # --- keeping them current ---
 
     def _counting(
-        self, counted: Iterable[tuple[int, Row | RecordCounts, Record | None, str]]
+        self, counted: Iterable[tuple[int, Row | RecordCounts, Record | None]]
     ) -> list[Numbered]:
-        """Those of these records (number, what it is kept under, record, body) that are fixes
+        """Those of these records (number, what it is kept under, record) that are fixes
         and count.
         """
         left_out = self._left_out()
         return [
-            (seq, shorten(entry) if find_packing(body) else entry)
-            for seq, head, record, body in counted
+            (seq, entry)
+            for seq, head, record in counted
             if head.status != "archived" and head.author not in left_out
             if record and head.project_id == DEFAULT_PROJECT and (entry := read_entry(record))
         ]
@@ -250,7 +249,7 @@ class FixTables(Listener):
         for seq, *stored in rows:
             with suppress(DamagedError):  # doctor names it
                 if entry := read_entry(read_original(Stored(*stored))):
-                    yield seq, shorten(entry) if find_packing(stored[3]) else entry
+                    yield seq, entry
 
     # --- rows and sums ---
 

@@ -149,10 +149,3 @@ def name_pattern(fix: Fix, signature: str) -> str:
     """The pattern that a fix belongs to, for people; for every signature another."""
     family = fix.issue.model.split(":")[0]
     return f"{fix.issue.issue_type}{f' on {family}' if family else ''} [{signature}]"
-
-
-def summarize_fix(fix: Fix) -> str:
-    """What a fix is still found by when its details were packed away."""
-    texts = (fix.issue.description, fix.analysis, *fix.fix_commands[:1])
-    beginnings = (text[: limits.BEGINNING_CHARS] for text in texts)
-    return "\n".join((fix.issue.model, fix.issue.issue_type, fix.fixer_type, *beginnings))

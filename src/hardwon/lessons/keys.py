@@ -102,9 +102,9 @@ def tried_key(signature: str, strategy: str) -> str:
 
 
 def exact_key(what: Literal["strategy", "tidied", "cleaned", "adopted"], which: str) -> str:
-    """The key of fixes that tried the same `strategy`; of what one cleanup, or one compression,
-    `tidied` away; of fixes that were `cleaned` out of the history, by the signature they had there;
-    of what was `adopted` without records from one sort of store.
+    """The key of fixes that tried the same `strategy`; of what one cleanup `tidied` away; of fixes
+    that were `cleaned` out of the history, by the signature they had there; of what was `adopted`
+    without records from one sort of store.
     """
     return f"{what}:{which}"
 

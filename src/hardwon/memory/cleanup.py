@@ -1,6 +1,5 @@
-"""Old fixes make room: a cleanup takes them out of the history, a compression packs their details
-away. Nothing that was learned changes, and both can be undone until the memory is compacted. Each is
-one transaction and one decision in the log.
+"""Old fixes make room: a cleanup takes them out of the history. Nothing that was learned changes, and
+it can be undone until the memory is compacted. It is one transaction and one decision in the log.
 """
 
 from __future__ import annotations
@@ -23,18 +22,16 @@ from hardwon.lessons.keys import exact_key
 from hardwon.lessons.tallies import list_tallies
 from hardwon.memory.fix_lessons import FIXES_LISTED_MAX
 from hardwon.memory.project import Change, Project
-from hardwon.memory.results import CleanedUp, Compacted, Compressed
-from hardwon.memory.standing import Standing, derive_standing
+from hardwon.memory.results import CleanedUp, Compacted
+from hardwon.memory.standing import derive_standing
 from hardwon.records.fields import check_that, to_us
 from hardwon.records.kinds import VOUCHED_STATUSES, Cleaned, Decision, Fix, Moment
-from hardwon.store.base import build_row, kept_row, packed_row
-from hardwon.store.query import find_packing, pack, read_current, read_original, sound_body
-from hardwon.store.types import PAGE_ROWS, Cursor, Progress, Row, Stored
+from hardwon.store.base import build_row
+from hardwon.store.query import pack, read_current, read_original, sound_body
+from hardwon.store.types import PAGE_ROWS, Cursor, Progress, Stored
 
 # A fix, and what is kept of it.
 Kept = tuple[Stored, Fix]
-
-MakeRow = Callable[[Stored, Fix, Standing], Row]
 
 
 def clean_up(
@@ -65,50 +62,15 @@ def clean_up(
         else:
             left += 1
 
-    def make_row(stored: Stored, fix: Fix, standing: Standing) -> Row:
-        """What stays of it."""
-        return build_row(make_remains(fix, decision.id, pack(sound_body(stored))), *standing)
-
-    gone = picked if dry_run else _pack_away(project, picked, make_row, decision, progress)
+    gone = picked if dry_run else _take_out(project, picked, decision, progress)
     good = sum(fix.succeeded for _, fix in gone)
     event_id = None if dry_run or not gone else decision.id
     return CleanedUp(len(gone) - good, good, kept, left, event_id, dry_run)
 
 
-def compress(
-    project: Project, before_us: int, by: str, dry_run: bool, progress: Progress | None
-) -> Compressed:
-    """The details of older fixes are packed away."""
-    decision = project.decision("compress", by)
-    picked: list[Kept] = []
-    savings: dict[str, int] = {}
-    left = 0
-    for stored, fix in _old_fixes(project, before_us):
-        saving = 0
-        if not find_packing(stored.body):
-            row = build_row(fix)._replace(body=sound_body(stored))
-            small = packed_row(row, fix, decision.id)
-            saving = len(stored.body) + len(row.terms) - len(small.body) - len(small.terms)
-        if saving > 0 and len(picked) < limits.TRANSACTION_RECORDS_MAX:
-            picked.append((stored, fix))
-            savings[fix.id] = saving
-        else:
-            left += saving > 0
-
-    def make_row(stored: Stored, fix: Fix, standing: Standing) -> Row:
-        """The whole, packed."""
-        return packed_row(kept_row(stored, fix, *standing), fix, decision.id)
-
-    packed = picked if dry_run else _pack_away(project, picked, make_row, decision, progress)
-    saved = sum(savings[fix.id] for _, fix in packed)
-    event_id = None if dry_run or not packed else decision.id
-    return Compressed(len(packed), saved, left, event_id, dry_run)
-
-
-def _pack_away(
+def _take_out(
     project: Project,
     picked: Sequence[Kept],
-    make_row: MakeRow,
     decision: Decision,
     progress: Progress | None,
 ) -> list[Kept]:
@@ -117,12 +79,13 @@ def _pack_away(
     """
 
     def work(change: Change) -> list[Kept]:
-        """Those that were packed away."""
+        """Those that left the history."""
         writer, done = change.writer, list[Kept]()
         for stored, fix in picked:
             if writer.get(project.name, fix.id) == stored:
                 standing = derive_standing(fix, writer.list_events(project.name, fix.id))
-                writer.replace(make_row(stored, fix, standing))
+                remains = make_remains(fix, decision.id, pack(sound_body(stored)))
+                writer.replace(build_row(remains, *standing))
                 done.append((stored, fix))
             if progress and len(done) % PAGE_ROWS == 0:
                 progress(len(done), len(picked))

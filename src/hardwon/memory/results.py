@@ -331,19 +331,6 @@ class CleanedUp:
 
 
 @dataclass(frozen=True)
-class Compressed:
-    """How many fixes had their details packed away (or would have), and the characters that saves;
-    `left` and `event_id` as in CleanedUp.
-    """
-
-    records: int
-    saved_bytes: int
-    left: int
-    event_id: str | None
-    dry_run: bool
-
-
-@dataclass(frozen=True)
 class Compacted:
     """How many fixes that had left the history can no longer be brought back, and the size of the
     memory before and after.

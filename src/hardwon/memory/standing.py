@@ -59,7 +59,7 @@ def send_back(writer: Writer, project: str, decision_id: str, undone: Event) -> 
 
 
 def bring_back(writer: Writer, project: str, decision_ids: Iterable[str]) -> None:
-    """Everything that these cleanups and compressions packed away."""
+    """Everything that these cleanups took out of the history."""
     for decision_id in decision_ids:
         for stored in writer.with_key(project, exact_key("tidied", decision_id)):
             whole = restore_body(stored)

@@ -94,7 +94,6 @@ Action = Literal[
     "contradiction",
     "rollback",
     "cleanup",
-    "compress",
     "arrival",
     "right",
     "wrong",
@@ -166,7 +165,7 @@ INTERNAL_KINDS: Final[tuple[Kind, ...]] = ("decision", "adopted", "cleaned")
 
 ACTIONS: Final[tuple[Action, ...]] = get_args(Action)
 # What was decided about one file, and says nothing to others: neither merged nor exported.
-LOCAL_ACTIONS: Final[tuple[Action, ...]] = ("cleanup", "compress", "arrival")
+LOCAL_ACTIONS: Final[tuple[Action, ...]] = ("cleanup", "arrival")
 VERIFIERS: Final = get_args(Verifier)
 
 
@@ -701,7 +700,6 @@ class Decision(Record):
                    what versions before 1.0 decided about lessons; nothing follows from it any more
     rollback       nothing that the source `target` (an author) recorded counts
     cleanup        fixes that were old and of little value left the history; what they taught stays
-    compress       details of old fixes were packed away; they are found by their summaries
     arrival        records came in from another memory, `target`, that is not trusted
     right          the lesson `target`, which says `text`, is true: somebody stands behind it
     wrong          the lesson `target`, which says `text`, is false, and is never told again

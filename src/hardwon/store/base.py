@@ -24,8 +24,6 @@ from hardwon.errors import DamagedError, InvalidInputError
 from hardwon.first_use import lazy
 from hardwon.lessons import counts
 from hardwon.lessons.counts import RecordCounts, sum_counts
-from hardwon.lessons.issues import summarize_fix
-from hardwon.lessons.keys import exact_key
 from hardwon.lessons.tallies import list_keys, list_tallies
 from hardwon.lessons.teaching import find_keys, teach_record
 from hardwon.records import kinds
@@ -103,13 +101,6 @@ def build_row(
     )
 
 
-def packed_row(row: Row, fix: kinds.Fix, decision_id: str) -> Row:
-    """The row of a fix whose details are packed away: found by its summary."""
-    body, terms = query.packed_body(row.body, decision_id), index_text(summarize_fix(fix))
-    keys = {*row.keys, exact_key("tidied", decision_id)}
-    return row._replace(body=body, terms=terms, keys=tuple(sorted(keys)))
-
-
 def kept_row(
     stored: Stored | Row,
     record: AnyRecord,
@@ -118,15 +109,10 @@ def kept_row(
     source: str | None = None,
 ) -> Row:
     """The row that a record is kept in. Another version may write the same record as other JSON:
-    what was written stays, and what was packed stays packed.
+    what was written stays.
     """
-    row = build_row(record, effective, credited, source)._replace(
-        body=query.sound_body(stored), digest=stored.digest
-    )
-    decision_id = query.find_packing(stored.body)
-    if decision_id and isinstance(record, kinds.Fix):
-        return packed_row(row, record, decision_id)._replace(body=stored.body)
-    return row
+    row = build_row(record, effective, credited, source)
+    return row._replace(body=query.sound_body(stored), digest=stored.digest)
 
 
 # --- tallies ---
@@ -235,7 +221,6 @@ class Kept(NamedTuple):
 
     seq: int
     taught: RecordCounts
-    body: str
     record: AnyRecord
 
 
@@ -399,7 +384,7 @@ class Writer(Reader):
             kept = Stored._make(columns)
             record, at_us = query.read_original(kept), kept.at_us
             taught = RecordCounts(project, author, at_us, status, list_tallies(record))
-            return Kept(seq, taught, kept.body, record)
+            return Kept(seq, taught, record)
         return None
 
     def set_standing(
@@ -450,8 +435,8 @@ class Writer(Reader):
             self._rewrite(seq, row)
 
     def replace(self, row: Row) -> None:
-        """Replaces a row that is kept by another that teaches the same: its texts were packed away,
-        or brought back.
+        """Replaces a row that is kept by another that teaches the same: the fix left the history,
+        or came back.
         """
         seq = self._find_seq(row.project_id, row.id)
         if seq is not None:

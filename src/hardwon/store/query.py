@@ -2,8 +2,7 @@
 speaks SQL answers in the same words. The project is parameter 1 of every condition.
 
 A body that is packed is compressed, and still the same record to whoever reads it. It is JSON as
-well, which beside the packed text has the decision that packed it, where its details were packed
-away. In a file, where there may be very many fixes, all of theirs are packed.
+well. In a file, where there may be very many fixes, all of theirs are packed.
 """
 
 from __future__ import annotations
@@ -75,7 +74,6 @@ _COMMON: Final = (
 )
 _MARK: Final = "2:"
 _BEGINNING: Final = '{"packed":"'
-_PUT_AWAY: Final = '","decision":"'
 
 
 def pack(text: str) -> str:
@@ -102,17 +100,6 @@ def unpack(packed: str) -> str:
     return text.decode()
 
 
-def packed_body(body: str, decision_id: str) -> str:
-    """The body of a fix whose details were packed away by a decision."""
-    return f'{_BEGINNING}{pack(body)}{_PUT_AWAY}{decision_id}"}}'
-
-
-def find_packing(body: str) -> str:
-    """The decision by which the details of a fix were packed away; empty where none did."""
-    is_away = is_packed(body) and _PUT_AWAY in body
-    return str(json.loads(body)["decision"]) if is_away else ""
-
-
 def is_packed(body: str) -> bool:
     """No record's own JSON begins like this."""
     return body.startswith(_BEGINNING)
@@ -136,8 +123,9 @@ def shrink_row(row: Row) -> Row:
 
 def unshrink_row(row: Row) -> Row:
     """The row that was made small."""
-    body = row.body if find_packing(row.body) else plain_body(row.body)
-    return row._replace(body=body, teaching=row.teaching and plain_body(row.teaching))
+    return row._replace(
+        body=plain_body(row.body), teaching=row.teaching and plain_body(row.teaching)
+    )
 
 
 # --- rows ---
@@ -173,9 +161,7 @@ def parse_event(body: str) -> Event:
 
 
 def restore_body(stored: Stored) -> Stored | None:
-    """As it was before it was packed away, or left the history; itself where it never was. None: it
-    is gone for good.
-    """
+    """As it was before it left the history; itself where it never did. None: it is gone for good."""
     if stored.kind != "cleaned":
         return stored._replace(body=sound_body(stored))
     record = read_original(stored)

@@ -289,7 +289,7 @@ _FIELDS: Final[Mapping[str, tuple[Any, FieldInfo]]] = {
         Name, "Episodes with this tag had the memory; without one, those that recalled."
     ),
     "decisions.action": _field(
-        kinds.Action, "rule, merge, promote, retire, contradiction, rollback, cleanup or compress."
+        kinds.Action, "rule, merge, promote, retire, contradiction, rollback or cleanup."
     ),
     "page.limit": _field(int, "How many.", ge=1, le=limits.PAGE_RECORDS_MAX),
     "similar_issues.issue": _field(

@@ -302,7 +302,6 @@ _ALL: Final = (
     _decide("undo", "POST /decisions/{decision_id}/undo"),
     _look_after("forget", "POST /forget", arguments=Forget, signs="by", destructive=True),
     _look_after("cleanup", "POST /cleanup", command="care cleanup", signs="by", destructive=True),
-    _look_after("fixes.compress", "POST /fixes/compress", command=None, signs="by"),
     _look_after("compact", "POST /compact", command="care compact", destructive=True),
     _look_after("load", "POST /import", signs="by", streams="in"),
     _look_after(

@@ -135,7 +135,7 @@ class SqliteWriter(Writer):
 
     def replace(self, row: Row) -> None:
         # To take words out of the index for good costs a hundred times as much as to mark them as
-        # gone. What is packed away stays in the file anyway; where something is erased later, the
+        # gone. What left the history stays in the file anyway; where something is erased later, the
         # whole index is made anew.
         if self.relaxed is None:
             self.relaxed = row.project_id
@@ -160,7 +160,7 @@ class SqliteWriter(Writer):
         return erased
 
     def clean_index(self, index: WordIndex) -> None:
-        """Makes a search index anew that has words of what was packed away or erased."""
+        """Makes a search index anew that has words of what left the history or was erased."""
         if self.state(index.project, _RELAXED) or index.remembers_erasure():
             index.rebuild()
             self.set_state(index.project, _RELAXED, 0)
