@@ -6,7 +6,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
-from functools import cache, partial
+from functools import cache
+from typing import Literal
 
 from hardwon import limits
 from hardwon.errors import DamagedError
@@ -26,6 +27,7 @@ from hardwon.memory.results import CleanedUp, Compacted
 from hardwon.memory.standing import derive_standing
 from hardwon.records.fields import check_that, to_us
 from hardwon.records.kinds import VOUCHED_STATUSES, Cleaned, Decision, Fix, Moment
+from hardwon.search.terms import Filters
 from hardwon.store.base import build_row
 from hardwon.store.query import pack, read_current, read_original, sound_body
 from hardwon.store.types import PAGE_ROWS, Cursor, Progress, Stored
@@ -119,20 +121,23 @@ def _values(project: Project) -> Callable[[Stored, Fix], bool]:
     the last that tells of a pattern, its solution or a proven strategy. What is asked of a pattern,
     or of a strategy, is asked once.
     """
-    store, name = project.store, project.name
-    newest = cache(partial(store.newest_fixes, name))
-
     known = project.knowledge
+
+    @cache
+    def find_newest(key: str, outcome: Literal["success"] | None = None) -> str | None:
+        """The id of the newest fix with this key that turned out so; None where none did."""
+        hits = project.store.by_key(project.name, [key], Filters(kind="fix", outcome=outcome), 1)
+        return hits[0].id if hits else None
 
     def has_value(stored: Stored, fix: Fix) -> bool:
         """Whether it is kept."""
         if _is_vouched(stored, fix) or stored.helped > 0:
             return True
-        if fix.id in newest(f"signature:{generate_issue_signature(fix.issue)}"):
+        signature, strategy = generate_issue_signature(fix.issue), strategy_key(fix)
+        key = f"signature:{signature}"
+        if fix.id in (find_newest(key), find_newest(key, "success")):
             return True
-        strategy = strategy_key(fix)
-        speaks = bool(strategy) and newest(exact_key("strategy", strategy))[0] == fix.id
-        if not speaks:
+        if not strategy or find_newest(exact_key("strategy", strategy)) != fix.id:
             return False
         tried = known.read_counts("strategy.type", fix.issue.issue_type)
         return tried.get(strategy, NOTHING).verified >= limits.PROOFS_MIN
@@ -174,23 +179,23 @@ def compact(project: Project, progress: Progress | None) -> Compacted:
 
     def purge(change: Change) -> int:
         """How many were there."""
-        done, after = 0, ""
-        while page := change.writer.list_cleanups(name, after, PAGE_ROWS):
+        done, before = 0, None
+        while page := change.writer.page(name, Filters(kind="cleaned"), before, PAGE_ROWS):
             for stored in page:
                 record = read_original(stored)
                 if isinstance(record, Cleaned) and record.packed is not None:
                     standing = derive_standing(record, change.writer.list_events(name, record.id))
                     change.writer.replace(build_row(record.copy_with(packed=None), *standing))
                     done += 1
-            after = page[-1].id
+            before = Cursor(page[-1].at_us, page[-1].id)
             if progress:
                 progress(done, done)
         return done
 
-    before = project.store.size_bytes()
+    before_bytes = project.store.size_bytes()
     purged = project.carry_out(purge)
     project.store.shrink()
-    return Compacted(purged, before, project.store.size_bytes())
+    return Compacted(purged, before_bytes, project.store.size_bytes())
 
 
 def days_ago(at: datetime, field: str, days: float) -> int:

@@ -473,12 +473,6 @@ class Writer(Reader):
         self.add_events(project, tombstones)
         return erased
 
-    def list_cleanups(self, project: str, after_id: str, limit: int) -> list[Stored]:
-        """Fixes that left the history, by id."""
-        cleaned = "r.project_id = ?1 AND r.id > ?2 AND r.kind = 'cleaned'"
-        source = f"record r WHERE {cleaned} ORDER BY r.id LIMIT ?3"
-        return self._read_rows(source, (project, after_id, limit))
-
     # --- events ---
 
     def add_events(self, project: str, events: Sequence[Event]) -> list[Event]:

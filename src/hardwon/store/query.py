@@ -100,25 +100,22 @@ def unpack(packed: str) -> str:
     return text.decode()
 
 
-def is_packed(body: str) -> bool:
-    """No record's own JSON begins like this."""
-    return body.startswith(_BEGINNING)
+def _pack_body(body: str) -> str:
+    return f'{_BEGINNING}{pack(body)}"}}'
 
 
 def plain_body(body: str) -> str:
-    """The body as it was written, packed or not."""
-    return unpack(json.loads(body)["packed"]) if is_packed(body) else body
+    """The body as it was written, packed or not: no record's own JSON begins like a packed one."""
+    return unpack(json.loads(body)["packed"]) if body.startswith(_BEGINNING) else body
 
 
 def shrink_row(row: Row) -> Row:
     """A row as a file has it, where a fix takes as little room as it can."""
     if row.kind not in FIX_KINDS:
         return row
-    body, teaching = (
-        f'{_BEGINNING}{pack(text)}"}}' if text and not is_packed(text) else text
-        for text in (row.body, row.teaching)
+    return row._replace(
+        body=_pack_body(row.body), teaching=row.teaching and _pack_body(row.teaching)
     )
-    return row._replace(body=body or "", teaching=teaching)
 
 
 def unshrink_row(row: Row) -> Row:
@@ -817,20 +814,6 @@ class Query(Reader):
             "ORDER BY r.at_us, r.id LIMIT ?5",
             (project, before_us, *after, limit),
         )
-
-    def newest_fixes(self, project: str, key: str) -> tuple[str | None, str | None]:
-        """Of the trusted fixes with an exact key, the ids of the newest, and of the newest that
-        succeeded.
-        """
-        fixes = (
-            f"SELECT r.id FROM record_key k {self.dialect.join} record r ON r.seq = k.seq "
-            f"WHERE k.project_id = ?1 AND k.key = ?2 AND r.kind = 'fix' AND {TRUSTED_RECORD}"
-        )
-        worked = f"{fixes} AND r.outcome = 'success'"
-        newest = " ORDER BY r.at_us DESC, r.id DESC LIMIT 1"
-        with self.snapshot(project) as session:
-            first = session.value(fixes + newest, (project, key))
-            return first, first and session.value(worked + newest, (project, key))
 
     def decisions(
         self,
