@@ -211,7 +211,7 @@ class AIMemory(AbstractContextManager["AIMemory"]):
         helped = (
             " && ".join(fix.fix_commands) or fix.analysis for fix in insights.effective_fixes[:most]
         )
-        newest = self.memory.fixes.history.recent(limit=most, model=model_name)
+        newest = self.memory.fixes.history.recent(model_name, most)
         return {
             "model_name": insights.model_name,
             "total_tests": insights.total_tests,

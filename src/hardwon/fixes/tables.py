@@ -35,7 +35,7 @@ from hardwon.memory.fix_lessons import FIXES_LISTED_MAX
 from hardwon.memory.project import batches
 from hardwon.memory.tallies import LOOKED_INTO_MAX
 from hardwon.outside.locations import DEFAULT_PROJECT
-from hardwon.records.fields import check_limit, check_time
+from hardwon.records.fields import check_limit
 from hardwon.records.kinds import VOUCHED_STATUSES, Decision, Issue, Record
 from hardwon.store.base import Kept, Listener, Store
 from hardwon.store.query import FIXES, read_original, rolled_back_authors
@@ -488,16 +488,11 @@ class FixHistory:
             )
         return exact, model, of_any
 
-    def recent(
-        self, since: datetime | str | None = None, limit: int = 100, model: str | None = None
-    ) -> list[FixRow]:
-        """The newest attempts, all of them or those of one model."""
-        at = "" if since is None else write_time(check_time("since", since))
-        where, values = "timestamp >= ?", [at]
-        if model is not None:
-            where, values = f"{where} AND model_name = ?", [at, model]
+    def recent(self, model: str, limit: int) -> list[FixRow]:
+        """The newest attempts on a model."""
+        of_model = "model_name = ?", (model,), "timestamp DESC", limit
         with self._store.snapshot(DEFAULT_PROJECT) as session:
-            return list(_rows(session, where, values, "timestamp DESC", check_limit(limit)))
+            return list(_rows(session, *of_model))
 
     def add_newer_name(self) -> None:
         """For a history that had the column: whoever reads it goes on reading."""
