@@ -89,7 +89,7 @@ def test_what_worked_after_the_same_failure_stands_under_it(memory: Memory) -> N
     after, failed = said(memory, "migrate the orders database")
     assert failed.startswith("this task -> FAILED 2 of 2 times: make migrate -> psycopg.Op")
     assert after == (
-        "this error went away by: ssh -L 5432:db:5432 bastion -N & [helped 1 of 1, today, by ann]"
+        "this error went away by: ssh -L 5432:db:5432 bastion -N & [helped 1 of 1, today]"
     )
 
 

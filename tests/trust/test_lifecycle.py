@@ -195,6 +195,15 @@ TestLifecycleInPostgres.settings = settings(steps, max_examples=examples(10))
 TestLifecycle.settings = settings(steps, max_examples=examples(40))
 
 
+def test_all_that_proved_itself_is_published_at_once(memory: Memory) -> None:
+    ids = [memory.record_fact(f"Port {port} is open.", "observation").id for port in (80, 81)]
+    for record_id in ids:
+        memory.verify(record_id, "human_approval")
+    for number in range(8):
+        memory.credit(ids, True, by=("ann", "bob", "cy", "dan")[number % 4])
+    assert {memory.audit(one)[-1].status for one in ids} == {"published"}
+
+
 def test_a_published_record_says_why(memory: Memory) -> None:
     fact = memory.record_fact("The build needs Node 20.", "observation")
     memory.verify(fact.id, "test_runner", "ci-12")

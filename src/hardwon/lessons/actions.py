@@ -131,7 +131,7 @@ class _Described(NamedTuple):
 
 @lru_cache(maxsize=1024)  # agents do the same again and again
 def _describe(action: str) -> _Described:
-    """What an action is counted under whenever it is taken."""
+    """What an action is counted under whenever it is taken, `EVERYTHING` among it."""
     kinds = find_kinds(action)
     same = same_action(action)
     named = {"all": EVERYTHING, "form": Level("form", find_form(action))}
@@ -253,7 +253,8 @@ def judge_run(trajectory: Trajectory) -> list[Judged]:
 
 
 def count_actions(trajectory: Trajectory) -> list[tuple[Level, int]]:
-    """What the steps of a trajectory add: each thing once at each level, however often it came up. An
+    """What the steps of a trajectory add, each with how it ended (`FAILED`, `SOLVED` …): each thing once
+    for each ending, however often it came up. An
     agent that repeats itself proves nothing more. A failure counts against the words that its error
     names, and against all of them only where it names none.
     """

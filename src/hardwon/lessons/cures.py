@@ -164,8 +164,9 @@ def _weigh_candidates(
     is_about: Callable[[str], bool],
     passes: float,
 ) -> dict[str, float]:
-    """How well each of the changes explains that the failure went, before anything else is known.
-    `passes` is the share of times that it went by itself.
+    """How well each of the changes explains that the failure went, before anything else is known, the
+    last one best; and how well nothing does, under `_BY_ITSELF`. `passes` is the share of times that
+    it went by itself. They need not add up to one.
     """
     weights = {_BY_ITSELF: _BY_ITSELF_WEIGHT + passes}
     for action in actions:

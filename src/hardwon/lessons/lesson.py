@@ -28,7 +28,7 @@ class Lesson(Tabular):
     rule is about. `tried` times it was done there, `helped` in so many of them, and `p_helps` is how
     likely it is to do so again. `exact`: it was learned from this very failure or task, and not from
     one like it. `evidence` are ids of records it was learned from, a sample; `by` is who alone
-    tells of a cure, "" where several do.
+    tells of a cure where several tell of another, else "".
     """
 
     id: str

@@ -55,7 +55,7 @@ from hardwon.tell.tasks import (
     say_tasks,
 )
 from hardwon.text.clean import clean_line
-from hardwon.text.failures import Failure, read_failure, shows_error
+from hardwon.text.failures import Failure, find_names, read_failure, shows_error
 from hardwon.text.terms import index_text, spelled_alike
 
 # Of a context's tokens, for the whole line about a model; where it would take more, only its
@@ -476,6 +476,11 @@ class Recaller(Finder):
             for one in self._lessons.find_solutions(Situation(about, action, failure))
             if one.helped and one.kind == "cure"
         ]
+        is_shown = is_asked or failure.words.strip().lower() in words.lower()
+        if not is_shown and not find_names(failure.words):
+            # what made it go away at another task says nothing
+            here = {run.id for run in runs if run.same}
+            cures = [one for one in cures if not here.isdisjoint(one.evidence)]
         likely = [one for one in cures if one.exact or (is_asked and one.p_helps >= _LIKELY_FROM)]
         return likely[:_CURES_MAX]
 

@@ -46,8 +46,9 @@ class Deciding(Group):
         by: str = "user",
     ) -> list[str]:
         """What was recalled helped (`outcome` True) or did not (False): it stands higher, or lower,
-        in what is recalled later. `context_or_ids`: the context, an id or several. Returns the ids
-        that were credited; ids of no record are left out.
+        in what is recalled later, and one that is verified and helped often enough is published.
+        `context_or_ids`: the context, an id or several. Returns the ids that were credited; ids of no
+        record are left out.
         """
         ids_or_id = getattr(context_or_ids, "ids", context_or_ids)
         read_ids = partial(_check_ids, "context_or_ids", ids_or_id)

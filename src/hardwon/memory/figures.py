@@ -63,6 +63,9 @@ def progress(project: Project, per: str, since: datetime | None, limit: int) -> 
 def _days(
     project: Project, per: str, since: datetime | None
 ) -> Iterator[tuple[int, str, int, int]]:
+    """Of each day that counts, its number, a name, and how often that turned out well and badly; `per`
+    author, task or command.
+    """
     first = 0 if since is None else to_us(since) // limits.DAY_US
     store, name, most = project.store, project.name, CONSIDERED_MAX
     if per == "command":

@@ -41,7 +41,7 @@ class PastView:
             then = self._then(hit.stored)
         except DamagedError:
             return None
-        if then is None or (author is None and then[0].author in self._rolled_back):
+        if then is None or (author is None and then[0].author in self._rolled_back_sources):
             return None
         stored, stood = then
         if stood != status if status else stood == "archived":
@@ -52,8 +52,8 @@ class PastView:
         return hit
 
     def record(self, stored: Stored) -> Stored | None:
-        """The same for a record that was asked for by its id, whatever its status. A fix that left
-        the history since is whole, as long as it can be brought back.
+        """A record that was asked for by its id as it stood then, whatever its status; None where it was
+        not here yet. A fix that left the history since is whole, as long as it can be brought back.
         """
         then = self._then(restore_body(stored) or stored)
         return then[0] if then else None
@@ -71,7 +71,8 @@ class PastView:
         return Stored(*stored[:5], changed, *credited, author), validation.status
 
     @lazy
-    def _rolled_back(self) -> set[str]:
+    def _rolled_back_sources(self) -> set[str]:
+        """Those whose work a rollback had taken back that was in force then."""
         sources = set[str]()
         for stored in self._store.decisions(self._project, ["rollback"], undone=None):
             decision, then = read_original(stored), self._then(stored)

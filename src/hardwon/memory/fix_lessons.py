@@ -354,7 +354,9 @@ class FixReading(RuleReading):
     def choose_for(
         self, issue: Issue, fixer: str | None
     ) -> tuple[list[RankedStrategy], list[RankedStrategy]]:
-        """What worked for an issue or its like, and what is not to be repeated, without texts."""
+        """What worked for an issue or its like, and what is not to be repeated, without texts. `fixer`:
+        whose usual odds they are compared with.
+        """
         tried: dict[Scope, dict[str, Tried]] = {
             "signature": self._find_strategies("signature", generate_issue_signature(issue)),
             "model": self._find_strategies("model", issue.model, issue.issue_type)

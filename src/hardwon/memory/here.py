@@ -62,6 +62,6 @@ class RecordedHere:
         return set(noted.decode(errors="replace").split())
 
     def end(self) -> None:
-        """No test fails any more."""
+        """No test fails any more: what was noted is forgotten."""
         with suppress(OSError):
             self._path.unlink()

@@ -368,7 +368,8 @@ class LessonFinder:
         how_common = self._find_common(met, exact, is_about).__getitem__
         cures = weigh_cures(evidence, how_common, is_about, alone=self.acts_alone)
         lessons = [_make_lesson(cure, exact, words) for cure in cures]
-        if self.acts_alone:
+        if self.acts_alone or not any(one.sources > 1 and one.helped for one in lessons):
+            # who alone says so matters where several say something else
             lessons = [replace(lesson, by="") for lesson in lessons]
         return self._heed_verdicts(lessons)
 

@@ -539,8 +539,8 @@ class Change:
             if not was_confirmed(events):  # what it says of itself is no confirmation
                 continue
             credited = credits_by_source(events, writer.votes(name, record_id))
-            for name in name_sources(author):
-                credited.pop(name, None)
+            for own_name in name_sources(author):
+                credited.pop(own_name, None)
             if proved_itself(status, credited):
                 helped = sum(good for good, _ in credited.values())
                 reason = f"credited {helped} times by {len(credited)} sources"

@@ -219,7 +219,9 @@ def _keep_helpful(lessons: Iterable[Lesson]) -> Iterator[Lesson]:
 
 
 def _find_ways(rows: Iterable[TeachingRow]) -> list[Lesson]:
-    """What lasted of those runs that solved their task, each once, what several did first."""
+    """A way for each run that solved its task, its last lasting steps together; each once, and first
+    what several authors did.
+    """
     ways: dict[str, Lesson] = {}
     authors: dict[str, set[str]] = {}
     for row in rows:

@@ -358,7 +358,7 @@ def merge(
         merged.events, merged.erased = _merge_events(source, project, passed_over, local, dry_run)
     else:
         for event in source.events(name):
-            _note_event(merged, event, incoming.out_of_use)
+            _note_left_out(merged, event, incoming.out_of_use)
     merged.pending = merged.erased > 0 and not dry_run and not project.store.finish_erasure()
     return merged
 
@@ -413,9 +413,9 @@ def _leave(merged: Merged, what: str) -> None:
         merged.left.append(what)
 
 
-def _note_event(merged: Merged, event: Event, retired: Set[str]) -> None:
-    """Tells of it if it says anything about its record; of one that is archived here too, whoever
-    archived it there has nothing left to say.
+def _note_left_out(merged: Merged, event: Event, retired: Set[str]) -> None:
+    """Adds to what a merge did not take over an event that says something of its record; not that it
+    was archived there, where it is archived here too.
     """
     what = "archived" if event.kind == "superseded" else event.status or event.kind
     is_done = what == "archived" and event.record_id in retired

@@ -38,7 +38,7 @@ def tell_ending(run: Run, final_reward: float | None) -> str:
 
 
 def tell_cure(problem: Problem) -> str:
-    """How far it is known that what stands behind this was the cure."""
+    """The words that stand before a cure: whether it was one or several changes, and checked again."""
     if not problem.checked:
         return "then, and it was not checked again:"
     return "went away by one or all of:" if len(problem.cure) > 1 else "went away by:"

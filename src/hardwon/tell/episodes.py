@@ -15,7 +15,9 @@ from hardwon.text.terms import spelled_alike
 
 
 def say_rule(rule: Rule, *, alone: bool) -> Draft:
-    """A rule with how many episodes bear it out."""
+    """A rule with how many episodes bear it out. `alone`: a single source said all there is here; it
+    is not named.
+    """
     who = name_sources(rule.sources, rule.vouched, alone=alone)
     lesson_id = rule.id if rule.episodes else ""
     mark = make_mark(_word_support(rule.episodes, rule.adopted), who, lesson_id=lesson_id)

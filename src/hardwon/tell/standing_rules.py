@@ -236,6 +236,7 @@ def _is_named(name: Name, command: Command) -> bool:
 
 
 def _holds_name(text: str, name: str) -> bool:
+    """Whether a text has a name as a word of its own, case and all; in a name * stands for anything."""
     if "*" in name:
         return any(fnmatchcase(word, name) for word in text.split())
     name = name.rstrip("/")
