@@ -199,8 +199,9 @@ def test_all_that_proved_itself_is_published_at_once(memory: Memory) -> None:
     ids = [memory.record_fact(f"Port {port} is open.", "observation").id for port in (80, 81)]
     for record_id in ids:
         memory.verify(record_id, "human_approval")
-    for number in range(8):
-        memory.credit(ids, True, by=("ann", "bob", "cy", "dan")[number % 4])
+        for _ in range(3):
+            memory.credit(record_id, True, by="ann")
+    memory.credit(ids, True, by="bob")
     assert {memory.audit(one)[-1].status for one in ids} == {"published"}
 
 
