@@ -190,6 +190,9 @@ def test_lessons_are_listed_by_kind_and_by_words(memory: Memory) -> None:
     memory.wrong(cure.id)
     known = {(lesson.situation, lesson.action) for lesson in memory.lessons("dead end")}
     assert ("KeyError: 'DATABASE_URL'", "make test") in known
+    for nothing in ("", " "):
+        with pytest.raises(InvalidInputError, match="lesson_id: ' ?' is not allowed"):
+            memory.wrong(nothing)
     with pytest.raises(InvalidInputError, match="kind: 'cures' is not allowed"):
         memory.lessons("cures")  # type: ignore[arg-type]
 

@@ -31,7 +31,7 @@ from hardwon.lessons.transfer import carry_cures, carry_over
 from hardwon.memory.laid_down import RuleFinder
 from hardwon.memory.project import Project
 from hardwon.memory.tallies import keep_kind
-from hardwon.records.fields import from_us, to_us
+from hardwon.records.fields import check_that, from_us, to_us
 from hardwon.records.kinds import (
     VOUCHED_STATUSES,
     AnyRecord,
@@ -208,6 +208,8 @@ class LessonFinder:
 
     def find_lesson(self, beginning: str) -> Lesson:
         """The lesson whose id begins so. `UnknownLessonError` where there is none, or several."""
+        allowed = "the beginning of an id, as lessons lists them"
+        check_that(beginning.strip(), "lesson_id", beginning, allowed)
         keys = self._store.keys_beginning(self._project.name, lesson_key(beginning), 2)
         # what only several records together teach has no key of its own
         rows = self.read_teachings(keys or [ANY_RUN], _TIMES_READ_MAX)
