@@ -217,7 +217,7 @@ def adopt_in_place(
     with lock_file(target):
         try:
             adopted = _adopt_alone(target, clock, progress or _show_progress)
-        except Exception:
+        except Exception:  # who was interrupted goes on with what is there
             _clear_away(target)
             raise
         _clear_away(target)

@@ -411,11 +411,8 @@ class FixTables(Listener):
             self._add_up(batch, 1, _FRESH)
         differing = len(self._left_out() ^ self._rolled_back())
         for kept, made in _COMPARED:
-            sql = f"SELECT * FROM (SELECT {{}} EXCEPT SELECT {{}})"  # noqa: F541
-            sides = (
-                self._run(sql.format(*pair)).fetchall() for pair in ((kept, made), (made, kept))
-            )
-            differing += sum(map(len, sides))
+            for one, other in ((kept, made), (made, kept)):
+                differing += len(self._run(f"SELECT {one} EXCEPT SELECT {other}").fetchall())
         return differing + int(self._run("SELECT open FROM main.fix_guard").fetchall() != [(0,)])
 
 

@@ -260,7 +260,7 @@ class LessonFinder:
         counted = self._store.frequencies(self._project.name, list(terms))
         question = Question(terms, counted.having, counted.texts)
         listed: dict[str, tuple[float, Lesson]] = {}
-        known = self._read_newest(terms)
+        known: Iterable[Lesson] = () if kind == "fact" else self._read_newest(terms)
         if kind == "rule":
             known = chain(known, self._list_task_rules(limit))
         if kind == "fact" or terms:
